@@ -1,0 +1,238 @@
+//! A step's standing, and the only place where it changes.
+
+use crate::doubt::{Doubt, Finding, Unsettled};
+use crate::evidence::Evidence;
+use crate::outcome::{Outcome, Permanent};
+use serde::{Deserialize, Serialize};
+
+/// A step's durable standing: every decision about it can be taken from this and the rules alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Where it stands.
+    pub state: State,
+    /// When everything it waits for was done; `None`: not yet.
+    pub ready_ms: Option<i64>,
+    /// Counted attempts (those that tried to connect or send).
+    pub attempts: u32,
+    /// Lookups made.
+    pub lookups: u32,
+    /// Permanent refusals so far.
+    pub refusals: u32,
+    /// The first intent ever written for this step; key windows are counted from here.
+    pub first_intent_ms: Option<i64>,
+    /// The latest intent.
+    pub last_intent_ms: Option<i64>,
+    /// Since when it has been waiting without a try (rate limit, breaker, block, pause).
+    pub waiting_since_ms: Option<i64>,
+    /// Set while an effect may exist that nothing has settled.
+    pub doubt: Option<Doubt>,
+}
+
+/// Where a step stands, as people see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum State {
+    /// Not begun: waits for its predecessors, or is ready and waits for a hand.
+    Pending,
+    /// An attempt or a lookup is under way.
+    Processing,
+    /// Will be tried again.
+    Retrying {
+        /// Plain backoff, or a lookup.
+        reason: Retry,
+        /// Not before.
+        until_ms: i64,
+    },
+    /// Waits without burning attempts.
+    Waiting {
+        /// What for.
+        reason: Wait,
+        /// Looked at again then, at the latest.
+        until_ms: i64,
+    },
+    /// The effect exists (or the read was answered).
+    Completed,
+    /// Closed without the effect, by a flow's `on_failure` or a person's discard.
+    Failed,
+    /// A person decides.
+    NeedsReview {
+        /// Why.
+        reason: Review,
+    },
+    /// Never begun, for a stated reason.
+    Skipped {
+        /// Why.
+        reason: Skip,
+    },
+    /// Cancel was asked for while in doubt: it is settled first, never resent.
+    Cancelling {
+        /// The next lookup is not before this.
+        until_ms: i64,
+    },
+    /// Cancelled before anything was sent, or after the doubt was settled as *absent*.
+    Cancelled,
+}
+
+/// Why a step is `retrying`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retry {
+    /// The effect is known not to exist; the next try follows the policy.
+    Backoff,
+    /// In doubt: a lookup (or a resend under the destination's own protection) follows.
+    Lookup,
+}
+
+/// Why a step is `waiting`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// The destination, or the connection's own rate, says later.
+    RateLimited,
+    /// The destination is failing; its breaker is open.
+    BreakerOpen,
+    /// The credentials were refused, or the connection is not usable.
+    ConnectionBlocked,
+    /// A person paused it.
+    Paused,
+    /// A timer of the flow.
+    Timer,
+    /// A person's approval.
+    Approval,
+    /// An earlier event of the same order is not done.
+    InOrder,
+}
+
+/// Why a step needs a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Review {
+    /// Refused for good; the effect does not exist.
+    Refused(Permanent),
+    /// Tried as often as the policy allows; the effect does not exist.
+    AttemptsUsedUp,
+    /// Waited as long as it may; the effect does not exist.
+    WaitedTooLong,
+    /// In doubt, and the host has no way to settle it: the effect may exist.
+    Doubt(Unsettled),
+    /// A template could not be evaluated; nothing was sent.
+    Template,
+    /// What an earlier step gave out does not fit what this step needs; nothing was sent.
+    Output,
+    /// The connector or connection it needs is missing or does not allow it; nothing was sent.
+    NotAllowed,
+}
+
+/// Why a step was skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Skip {
+    /// Its `when` was false.
+    WhenFalse,
+    /// A step it follows failed or was cancelled.
+    Predecessor,
+}
+
+/// What happens to a step. Decisions are taken before (see [`after_attempt`] and its siblings); `apply` checks that they
+/// are legal and is the only place that carries them out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// Everything it waits for is done.
+    Ready {
+        /// When.
+        at_ms: i64,
+    },
+    /// It will never begin.
+    Skip(Skip),
+    /// An attempt or a lookup begins.
+    Begin,
+    /// The intent to send is durable. From here on the step is in doubt until evidence says otherwise.
+    Intend {
+        /// When.
+        at_ms: i64,
+        /// `send_by + request timeout`: when the exchange is over at the latest.
+        over_ms: i64,
+    },
+    /// An attempt ended.
+    Attempted {
+        /// When.
+        at_ms: i64,
+        /// How.
+        outcome: Outcome,
+        /// What the host saw.
+        evidence: Evidence,
+        /// It tried to connect or send, and was not told to wait.
+        counted: bool,
+        /// What follows.
+        next: Next,
+    },
+    /// A lookup ended.
+    LookedUp {
+        /// When.
+        at_ms: i64,
+        /// What it said, as far as it counts.
+        finding: Finding,
+        /// What follows.
+        next: Next,
+    },
+    /// It cannot go on now for a reason that burns nothing; or must go to a person without a try.
+    Hold {
+        /// When.
+        at_ms: i64,
+        /// What follows.
+        next: Next,
+    },
+    /// A late 2xx of an attempt that was given up: counts as *found*.
+    LateConfirmation,
+    /// A person asked to cancel.
+    Cancel {
+        /// When.
+        at_ms: i64,
+    },
+    /// A person decided about a step in review.
+    Decide(Decision),
+}
+
+/// What follows for a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Next {
+    /// Done.
+    Complete,
+    /// Tried or asked again.
+    Retry {
+        /// Why.
+        reason: Retry,
+        /// Not before.
+        until_ms: i64,
+    },
+    /// Waits, burning nothing.
+    Wait {
+        /// Why.
+        reason: Wait,
+        /// Looked at again then.
+        until_ms: i64,
+    },
+    /// A person decides.
+    Review(Review),
+    /// Cancelled (asked for before).
+    Cancel,
+}
+
+/// A person's decision about a step in review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Try again, with fresh counters. Where the effect may exist, this asks the destination first if it can.
+    Retry {
+        /// When.
+        at_ms: i64,
+        /// The person states, with a reason, that they checked and the effect does not exist.
+        stated_absent: bool,
+    },
+    /// It exists; the person gave the reference.
+    Resolve,
+    /// It must not happen; the record is kept.
+    Discard,
+}

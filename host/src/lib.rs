@@ -1,0 +1,12 @@
+//! Oncegate: a WebAssembly plugin host for no-code automations that changes each destination at most once per business
+//! event and loses nothing. `docs/ARCHITECTURE.md` is the map.
+
+pub mod catalog;
+pub mod clock;
+pub mod credentials;
+pub mod destination;
+pub mod egress;
+pub mod executor;
+pub mod flow;
+pub mod ledger;
+pub mod runtime;
