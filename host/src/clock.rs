@@ -1,1 +1,161 @@
-//! To come.
+//! The only place with a clock. Everything else is handed one, so that tests can hold time still, move it, and let the
+//! wall clock and the boot clock disagree.
+//!
+//! Must not know anything of Oncegate: it tells the time and waits.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::sync::Notify;
+
+/// A clock that many parts share.
+pub type SharedClock = Arc<dyn Clock>;
+
+/// A future that ends when an instant has come.
+pub type Sleep<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// Tells the time and waits for it.
+pub trait Clock: Send + Sync + 'static {
+    /// Milliseconds since the Unix epoch. Never runs backwards within the process.
+    fn now_ms(&self) -> i64;
+
+    /// Milliseconds since the machine was booted, time spent suspended or stopped included. Only differences within one
+    /// boot mean anything.
+    fn boot_ms(&self) -> i64;
+
+    /// Waits until `now_ms() >= at_ms`; ends at once where that is already so.
+    fn sleep_until(&self, at_ms: i64) -> Sleep<'_>;
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+/// The largest difference between wall clock and boot clock that this process has seen.
+///
+/// `now_ms` is the boot clock plus this: a wall clock set forward is followed (most machines set theirs after boot), one
+/// set back is not, and time neither stands still nor repeats until it has caught up.
+static WALL_AHEAD_OF_BOOT_MS: AtomicI64 = AtomicI64::new(i64::MIN);
+
+/// The timer under `sleep_until` does not count suspended time, so a long sleep looks at the clock this often.
+const SLEEP_MS_MAX: u64 = 10_000;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> i64 {
+        // The wall clock is read first. A pause between the two reads (SIGSTOP can last hours) then makes the difference
+        // too small, which is ignored, and never too large, which would stay.
+        let wall_ms = read_ms(ClockId::Realtime);
+        let boot_ms = read_ms(ClockId::Boottime);
+        let ahead_ms = wall_ms - boot_ms;
+        let seen_ms = WALL_AHEAD_OF_BOOT_MS.fetch_max(ahead_ms, Ordering::SeqCst);
+        boot_ms + ahead_ms.max(seen_ms)
+    }
+
+    fn boot_ms(&self) -> i64 {
+        read_ms(ClockId::Boottime)
+    }
+
+    fn sleep_until(&self, at_ms: i64) -> Sleep<'_> {
+        Box::pin(async move {
+            loop {
+                let left_ms = at_ms.saturating_sub(self.now_ms());
+                let Ok(left_ms @ 1..) = u64::try_from(left_ms) else {
+                    return;
+                };
+                tokio::time::sleep(Duration::from_millis(left_ms.min(SLEEP_MS_MAX))).await;
+            }
+        })
+    }
+}
+
+fn read_ms(clock: ClockId) -> i64 {
+    let at = clock_gettime(clock);
+    at.tv_sec * 1_000 + at.tv_nsec / 1_000_000
+}
+
+/// A clock that moves only when it is told to. For tests.
+#[derive(Debug)]
+pub struct ManualClock {
+    wall_ms: AtomicI64,
+    boot_ms: AtomicI64,
+    moved: Notify,
+}
+
+impl ManualClock {
+    /// A clock that stands at `start_ms` (Unix milliseconds), on a machine booted 1000 seconds before.
+    pub fn new(start_ms: i64) -> Self {
+        Self {
+            wall_ms: AtomicI64::new(start_ms),
+            boot_ms: AtomicI64::new(1_000_000),
+            moved: Notify::new(),
+        }
+    }
+
+    /// Lets time pass on both clocks and wakes the sleepers whose instant has come.
+    pub fn advance(&self, ms: u64) {
+        let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+        self.boot_ms.fetch_add(ms, Ordering::SeqCst);
+        self.advance_wall(ms);
+    }
+
+    /// Moves the wall clock to `at_ms`, the boot clock with it. Does nothing where `at_ms` has passed.
+    pub fn advance_to(&self, at_ms: i64) {
+        if let Ok(ms) = u64::try_from(at_ms - self.now_ms()) {
+            self.advance(ms);
+        }
+    }
+
+    /// Moves the wall clock alone, as when somebody sets it. Negative values break the promise of `now_ms` on purpose: a
+    /// test may want a restart on a machine whose clock is behind.
+    pub fn advance_wall(&self, ms: i64) {
+        self.wall_ms.fetch_add(ms, Ordering::SeqCst);
+        self.moved.notify_waiters();
+    }
+
+    /// Lets time pass on the boot clock alone, as when the wall clock was set back while the machine slept.
+    pub fn advance_boot(&self, ms: u64) {
+        self.boot_ms
+            .fetch_add(i64::try_from(ms).unwrap_or(i64::MAX), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now_ms(&self) -> i64 {
+        self.wall_ms.load(Ordering::SeqCst)
+    }
+
+    fn boot_ms(&self) -> i64 {
+        self.boot_ms.load(Ordering::SeqCst)
+    }
+
+    fn sleep_until(&self, at_ms: i64) -> Sleep<'_> {
+        Box::pin(async move {
+            loop {
+                // Made before the look at the clock: an advance between the two would otherwise wake nobody.
+                let moved = self.moved.notified();
+                if self.now_ms() >= at_ms {
+                    return;
+                }
+                moved.await;
+            }
+        })
+    }
+}
+
+/// An instant for people: RFC 3339 in UTC, such as `2026-03-29T01:00:00.25Z`. Instants beyond the years that can be
+/// written are shown as the last one that can.
+pub fn utc(ms: i64) -> String {
+    let nearest = if ms < 0 {
+        jiff::Timestamp::MIN
+    } else {
+        jiff::Timestamp::MAX
+    };
+    jiff::Timestamp::from_millisecond(ms).unwrap_or(nearest).to_string()
+}
+
+#[cfg(test)]
+mod tests;
