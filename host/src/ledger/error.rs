@@ -1,0 +1,88 @@
+//! What can go wrong in the ledger, told apart where a caller acts on it.
+
+use super::interim::Id;
+
+/// Why the ledger did not do what was asked.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The lease epoch of the caller is not the one stored: another owner has taken over, and nothing was changed.
+    #[error("step {step} now belongs to another owner (its lease epoch is not {epoch}); nothing was changed")]
+    LeaseLost {
+        /// The step that was to change.
+        step: Id,
+        /// The epoch the caller held.
+        epoch: i64,
+    },
+    /// What the caller saw has changed since: nothing was done. Load it again and decide anew.
+    #[error("{what} {id} has changed since it was read (version {version}); nothing was done, read it again")]
+    Stale {
+        /// `step` or `review item`.
+        what: &'static str,
+        /// Which one.
+        id: Id,
+        /// The version the caller named.
+        version: i64,
+    },
+    /// A later intent of this connection and action carries the same natural key: the resend was not recorded.
+    #[error("step {step} was overtaken: a later request changed the same thing; nothing was recorded, do not send")]
+    Overtaken {
+        /// The step that was to be sent again.
+        step: Id,
+    },
+    /// There is no such row.
+    #[error("there is no {what} {id}")]
+    NotFound {
+        /// The kind of row.
+        what: &'static str,
+        /// Which one.
+        id: String,
+    },
+    /// What was asked for contradicts the ledger's rules; a fault of the caller.
+    #[error("the ledger refused {what}: {why}")]
+    Invalid {
+        /// What was asked for.
+        what: &'static str,
+        /// Which rule it broke.
+        why: String,
+    },
+    /// Disk full, quota reached or read-only: nothing was stored, and nothing of it may be acted upon. Ingress answers 503.
+    #[error("the ledger cannot store ({0}); free space or make it writable: it goes on by itself")]
+    Unwritable(String),
+    /// A statement failed for another reason; the command was rolled back.
+    #[error("the ledger failed: {0}")]
+    Database(String),
+    /// A stored row does not decode. It is never guessed at.
+    #[error("row {id} of {table} is corrupt: {why}; restore it from a backup or ask for help, it is not guessed at")]
+    Corrupt {
+        /// The table.
+        table: &'static str,
+        /// The row's id.
+        id: String,
+        /// What does not decode.
+        why: String,
+    },
+    /// The fate of a commit is unclear, or the disk failed: the process must end, and recovery reads what is there.
+    #[error("the ledger can no longer be trusted in this process ({0}); the host ends and recovers at the next start")]
+    Fatal(String),
+    /// The ledger was closed.
+    #[error("the ledger is closed: the host is shutting down")]
+    Closed,
+    /// The ledger could not be opened.
+    #[error("cannot open the ledger in {dir}: {why}")]
+    Open {
+        /// The data directory.
+        dir: String,
+        /// Why, and what to do now.
+        why: String,
+    },
+}
+
+impl LedgerError {
+    /// Nothing was stored, and trying again later may work: ingress answers 503 with `Retry-After`.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(
+            self,
+            Self::Unwritable(_) | Self::Database(_) | Self::Fatal(_) | Self::Closed
+        )
+    }
+}

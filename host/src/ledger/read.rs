@@ -1,0 +1,558 @@
+//! What the ledger gives back: rows as they stand, decoded. Instants are Unix milliseconds.
+
+use super::interim::Id;
+use super::interim::{InstallationSecret, Role};
+use super::write::{AttemptKind, ContextItem, Place, StoredRequest};
+use oncegate_domain::doubt::Finding;
+use oncegate_domain::evidence::{Evidence, Report};
+use oncegate_domain::outcome::Outcome;
+use oncegate_domain::run;
+use oncegate_domain::step::{Review, Step};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Which part of a listing.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// The `next` of the part before.
+    pub after: Option<Id>,
+    /// At most this many; bounded by [`super::PAGE_ITEMS_MAX`].
+    pub limit: u32,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { after: None, limit: 50 }
+    }
+}
+
+/// One part of a listing, newest first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Items<T> {
+    /// The part.
+    pub items: Vec<T>,
+    /// Where the next part begins; `None`: this was the last.
+    pub next: Option<Id>,
+}
+
+/// This installation.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    /// Its id.
+    pub id: Id,
+    /// What keys are derived with. Never leaves the host.
+    pub secret: InstallationSecret,
+    /// Changes when the ledger was restored or cloned.
+    pub incarnation: i64,
+}
+
+/// A run as listed.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunSummary {
+    /// The run.
+    pub id: Id,
+    /// Its flow.
+    pub flow_id: Id,
+    /// The flow's name now.
+    pub flow: String,
+    /// The business key.
+    pub key: String,
+    /// Business words.
+    pub context: Vec<ContextItem>,
+    /// Derived from its steps.
+    pub state: run::State,
+    /// Deliveries of the same event that were not executed.
+    pub duplicates: u64,
+    /// When it was accepted.
+    pub created_ms: i64,
+    /// When it reached a final state.
+    pub finished_ms: Option<i64>,
+}
+
+/// Which runs.
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Only of this flow.
+    pub flow_id: Option<Id>,
+    /// Only in this state.
+    pub state: Option<run::State>,
+    /// Only those whose key or context contains this text.
+    pub text: Option<String>,
+}
+
+/// The event of a run, whole.
+#[derive(Clone, Debug)]
+pub struct StoredEvent {
+    /// The event.
+    pub id: Id,
+    /// When it was received.
+    pub received_ms: i64,
+    /// Where it came from.
+    pub source: String,
+    /// How the sender was verified.
+    pub verified_by: String,
+    /// The raw body.
+    pub body: Vec<u8>,
+    /// Its media type.
+    pub content_type: String,
+    /// Headers that flows may read.
+    pub headers: BTreeMap<String, String>,
+    /// The query.
+    pub query: BTreeMap<String, String>,
+}
+
+/// A later delivery under the same key.
+#[derive(Clone, Debug, Serialize)]
+pub struct Delivery {
+    /// The event.
+    pub id: Id,
+    /// When it was received.
+    pub received_ms: i64,
+    /// Where it came from.
+    pub source: String,
+    /// How the sender was verified.
+    pub verified_by: String,
+    /// `first`, `duplicate` or `conflict`.
+    pub kind: DeliveryKind,
+}
+
+/// What a delivery was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryKind {
+    /// It made the run.
+    First,
+    /// The same event again.
+    Duplicate,
+    /// The same key with another content.
+    Conflict,
+}
+
+/// A run as the executor needs it.
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    /// The run.
+    pub id: Id,
+    /// Its flow.
+    pub flow_id: Id,
+    /// The revision it stays on.
+    pub flow_revision: u32,
+    /// The business key.
+    pub key: String,
+    /// As stored.
+    pub state: run::State,
+    /// When it was accepted.
+    pub created_ms: i64,
+    /// Its event.
+    pub event: StoredEvent,
+    /// Its steps by ordinal.
+    pub steps: Vec<StoredStep>,
+}
+
+/// A step as stored.
+#[derive(Clone, Debug)]
+pub struct StoredStep {
+    /// The step.
+    pub id: Id,
+    /// Its run.
+    pub run: Id,
+    /// Its place in the run.
+    pub ordinal: u32,
+    /// Its name in the flow.
+    pub step_id: String,
+    /// What the call is for.
+    pub role: Role,
+    /// The item of a fan-out; empty: none.
+    pub item: String,
+    /// The correction it is; 0: none.
+    pub correction: u32,
+    /// The connection it uses.
+    pub connection: String,
+    /// The action it calls.
+    pub action: String,
+    /// Its standing.
+    pub state: Step,
+    /// Counts the changes of this row; a write names the version it was computed from.
+    pub version: i64,
+    /// The lease epoch of its owner.
+    pub epoch: i64,
+    /// When somebody should look at it; `None`: finished, in review, or waiting for a predecessor.
+    pub due_ms: Option<i64>,
+    /// Number of the latest attempt; 0: none yet.
+    pub last_number: u32,
+    /// Until when a resend is recognised.
+    pub key_window_end_ms: Option<i64>,
+    /// HMAC of the natural key of the latest intent.
+    pub natural_key: Option<[u8; 32]>,
+    /// What went wrong, for people.
+    pub last_error: Option<String>,
+    /// The input, as JSON text.
+    pub input: Option<String>,
+    /// What later steps read.
+    pub output: Option<Value>,
+    /// What a person would search for at the destination.
+    pub reference: Option<String>,
+}
+
+/// A step that somebody should look at.
+#[derive(Clone, Debug)]
+pub struct DueStep {
+    /// The step.
+    pub id: Id,
+    /// Its run.
+    pub run: Id,
+    /// Since when.
+    pub due_ms: i64,
+    /// Whose lease.
+    pub epoch: i64,
+    /// Its connection.
+    pub connection: String,
+    /// Its action.
+    pub action: String,
+    /// Its standing.
+    pub state: Step,
+    /// Its version.
+    pub version: i64,
+    /// An intent without evidence: *maybe sent* (DESIGN section 5).
+    pub open: Option<OpenIntent>,
+}
+
+impl DueStep {
+    /// Where a scan goes on after this step.
+    pub fn cursor(&self) -> DueCursor {
+        DueCursor {
+            due_ms: self.due_ms,
+            step: self.id,
+        }
+    }
+}
+
+/// A place in the due scan, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueCursor {
+    /// Of the last step seen.
+    pub due_ms: i64,
+    /// The last step seen.
+    pub step: Id,
+}
+
+/// An intent whose attempt has no stored end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenIntent {
+    /// The attempt's number.
+    pub number: u32,
+    /// Perform or resend.
+    pub kind: AttemptKind,
+    /// When it was written.
+    pub at_ms: i64,
+    /// The last moment at which its first byte could leave.
+    pub send_by_ms: i64,
+    /// The epoch that wrote it.
+    pub epoch: i64,
+}
+
+/// The recorded intent that a resend must equal.
+#[derive(Clone, Debug)]
+pub struct StoredIntent {
+    /// The attempt's number.
+    pub number: u32,
+    /// Perform or resend.
+    pub kind: AttemptKind,
+    /// When it was written.
+    pub at_ms: i64,
+    /// The last moment at which its first byte could leave.
+    pub send_by_ms: i64,
+    /// The same on the clock that counts suspended time.
+    pub send_by_boot_ms: i64,
+    /// The epoch that wrote it.
+    pub epoch: i64,
+    /// Where it went.
+    pub place: Place,
+    /// The action called.
+    pub action: String,
+    /// The input it ran with, as JSON text.
+    pub input: String,
+    /// HMAC of the natural key's fields.
+    pub natural_key: Option<[u8; 32]>,
+    /// What was sent.
+    pub request: StoredRequest,
+    /// What the host saw; `None`: no evidence was stored.
+    pub evidence: Option<Evidence>,
+}
+
+/// An attempt as stored.
+#[derive(Clone, Debug)]
+pub struct StoredAttempt {
+    /// Its number.
+    pub number: u32,
+    /// What it was.
+    pub kind: AttemptKind,
+    /// Where it went.
+    pub place: Place,
+    /// When the intent became durable; `None`: nothing was about to be sent.
+    pub intent_ms: Option<i64>,
+    /// The last moment at which its first byte could leave.
+    pub send_by_ms: Option<i64>,
+    /// What was sent.
+    pub request: Option<StoredRequest>,
+    /// What the host saw; `None`: still open.
+    pub evidence: Option<Evidence>,
+    /// Status of the answer.
+    pub status: Option<u16>,
+    /// What the connector said.
+    pub report: Option<Report>,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+    /// What a lookup said.
+    pub finding: Option<Finding>,
+    /// For people.
+    pub message: Option<String>,
+    /// When it began.
+    pub started_ms: i64,
+    /// When it was over.
+    pub ended_ms: Option<i64>,
+    /// Evidence that came after it was given up.
+    pub late: Option<(Evidence, i64)>,
+}
+
+/// A run with all that is known of it.
+#[derive(Clone, Debug)]
+pub struct RunDetail {
+    /// As listed.
+    pub run: RunSummary,
+    /// The revision it stays on.
+    pub flow_revision: u32,
+    /// Its event.
+    pub event: StoredEvent,
+    /// Deliveries under its key: the first, then at most [`super::PAGE_ITEMS_MAX`] others.
+    pub deliveries: Vec<Delivery>,
+    /// Its steps with their attempts, by ordinal.
+    pub steps: Vec<(StoredStep, Vec<StoredAttempt>)>,
+    /// Review items of it, open and closed, oldest first.
+    pub reviews: Vec<ReviewItem>,
+    /// What people did to it, oldest first.
+    pub audit: Vec<AuditLine>,
+}
+
+/// How a run ended, for callers that wait for it.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// Its state now.
+    pub state: run::State,
+    /// It reached a final state.
+    pub finished: bool,
+    /// `{step: output}` of its completed steps.
+    pub outputs: Value,
+}
+
+/// What a review item is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ReviewSubject {
+    /// A step that cannot go on.
+    Step {
+        /// The step.
+        step: Id,
+        /// Its name in the flow.
+        name: String,
+        /// Its connection.
+        connection: String,
+        /// Its action.
+        action: String,
+        /// Why it waits.
+        reason: Review,
+        /// The effect may exist.
+        may_exist: bool,
+        /// What went wrong last.
+        last_error: Option<String>,
+        /// Attempts that counted.
+        attempts: u32,
+        /// Time of the last try.
+        last_try_ms: Option<i64>,
+        /// Until when a resend is recognised.
+        resend_until_ms: Option<i64>,
+    },
+    /// The same key with another content.
+    Conflict {
+        /// The event that was kept with its body.
+        event: Id,
+    },
+}
+
+/// Something that waits (or waited) for a person.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReviewItem {
+    /// The item.
+    pub id: Id,
+    /// A decision names the version it saw.
+    pub version: i64,
+    /// Its run (of a conflict: the run that holds the key).
+    pub run: Id,
+    /// The flow.
+    pub flow_id: Id,
+    /// The flow's name now.
+    pub flow: String,
+    /// The business key.
+    pub key: String,
+    /// Business words.
+    pub context: Vec<ContextItem>,
+    /// What it is about.
+    pub subject: ReviewSubject,
+    /// When it came up.
+    pub opened_ms: i64,
+    /// How it was closed; `None`: open.
+    pub closed: Option<Closed>,
+}
+
+/// How a review item was closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Closed {
+    /// When.
+    pub at_ms: i64,
+    /// `retry`, `resolve`, `discard`, `ignore`, `run`, `cancel`, or `settled` where the host found out by itself.
+    pub action: String,
+    /// Who.
+    pub who: String,
+    /// Why, in their words.
+    pub why: String,
+}
+
+/// A review item with all that a person needs.
+#[derive(Clone, Debug)]
+pub struct ReviewDetail {
+    /// As listed.
+    pub item: ReviewItem,
+    /// The run it belongs to.
+    pub run: RunDetail,
+    /// The conflicting event, whole.
+    pub conflicting: Option<StoredEvent>,
+}
+
+/// One line of the audit trail as stored.
+#[derive(Clone, Debug, Serialize)]
+pub struct AuditLine {
+    /// Its id.
+    pub id: Id,
+    /// What was written.
+    #[serde(flatten)]
+    pub entry: super::write::AuditEntry,
+}
+
+/// A flow's revision as stored.
+#[derive(Clone, Debug)]
+pub struct StoredFlow {
+    /// The stable id.
+    pub id: Id,
+    /// Its name now.
+    pub name: String,
+    /// The revision.
+    pub revision: u32,
+    /// The flow takes events.
+    pub active: bool,
+    /// The TOML.
+    pub source: String,
+    /// The example files it names.
+    pub examples: BTreeMap<String, String>,
+}
+
+/// A connector as stored.
+#[derive(Clone, Debug)]
+pub struct StoredConnector {
+    /// `sha256:…`.
+    pub digest: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The component.
+    pub bytes: Vec<u8>,
+    /// The section `oncegate:manifest`, as JSON text.
+    pub manifest: String,
+}
+
+/// A connection's revision as stored.
+#[derive(Clone, Debug)]
+pub struct StoredConnection {
+    /// Its name.
+    pub name: String,
+    /// The revision.
+    pub revision: u32,
+    /// It may be used.
+    pub active: bool,
+    /// The TOML.
+    pub source: String,
+    /// The approved connector bytes.
+    pub digest: String,
+    /// Which flows may use it.
+    pub flows: Vec<String>,
+}
+
+/// Everything that describes the installation, at its current revisions.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogRows {
+    /// Every flow, active or not.
+    pub flows: Vec<StoredFlow>,
+    /// Every connector.
+    pub connectors: Vec<StoredConnector>,
+    /// Every connection, active or not.
+    pub connections: Vec<StoredConnection>,
+}
+
+/// A token as stored.
+#[derive(Clone, Debug)]
+pub struct StoredToken {
+    /// Its id.
+    pub id: Id,
+    /// What people call it.
+    pub name: String,
+    /// `admin`, …
+    pub role: String,
+    /// Not valid from then on.
+    pub expires_ms: Option<i64>,
+    /// When it was made.
+    pub created_ms: i64,
+}
+
+/// What is in the ledger, counted. Reads every run: for the demo and for rare scrapes, not for a hot path.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Deliveries taken in, duplicates and conflicts among them.
+    pub events: u64,
+    /// Runs by state.
+    pub runs: Vec<(run::State, u64)>,
+    /// Deliveries that were the same event again.
+    pub duplicates: u64,
+    /// Deliveries under a used key with another content.
+    pub conflicts: u64,
+    /// Completed steps by flow, step, connection and action.
+    pub effects: Vec<EffectCount>,
+    /// Open review items by reason (`conflict`, or the step's reason).
+    pub review: Vec<(String, u64)>,
+}
+
+/// How often a step was completed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EffectCount {
+    /// The flow's name.
+    pub flow: String,
+    /// The step's name.
+    pub step: String,
+    /// Its connection.
+    pub connection: String,
+    /// Its action.
+    pub action: String,
+    /// How often.
+    pub completed: u64,
+}
+
+/// What the writer did since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WriterCounts {
+    /// Commands carried out, refused ones among them.
+    pub commands: u64,
+    /// Transactions committed: one flush each.
+    pub commits: u64,
+    /// Transactions rolled back and repeated command by command.
+    pub rollbacks: u64,
+}
