@@ -1,27 +1,45 @@
 //! Settling a doubt (DESIGN section 5): whether to ask, to resend, or to call a person.
 
+mod lookup;
+mod way;
+
+pub use lookup::{FindingReport, LookupSight, judge_lookup};
+pub use way::{key_window_end_ms, way};
+
 use crate::outcome::Trust;
-use crate::retry::Policy;
-use crate::step::Step;
 use serde::{Deserialize, Serialize};
 
 /// What a step carries while it is in doubt. Everything that the way out depends on is stored here; the way itself is
 /// computed anew before every request, for time goes by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
-    /// When the doubt began.
+    /// When the request that left it may have been sent.
     pub since_ms: i64,
     /// When the exchange was known to be over: the moment the host aborted it and stored that, or, with no evidence
     /// stored, `send_by + request timeout`. `lookup_after` is counted from here.
     pub over_ms: i64,
     /// Status of the answer that left the doubt, if there was one.
     pub status: Option<u16>,
-    /// When a lookup first said *absent* (since the last resend).
+    /// A lookup has asked since the last unknown attempt (whatever it said).
+    pub asked: bool,
+    /// When a lookup first said *absent* (since the last unknown attempt).
     pub absent_ms: Option<i64>,
-    /// A conclusive *absent* has been followed by a resend already: never again.
-    pub resent_after_absent: bool,
-    /// The doubt cannot be settled at the place it was sent to: say so and call a person.
+    /// The *absent* is conclusive. The doubt ends with the intent of the one resend that follows.
+    pub absent_proof: Option<AbsentProof>,
+    /// A person asked for another try without stating that the effect does not exist: nothing is sent before a lookup.
+    pub ask_first: bool,
+    /// The doubt cannot be settled at the place it was sent to: a person was called.
     pub blocked: Option<Blocked>,
+}
+
+/// Why an *absent* is conclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AbsentProof {
+    /// Seen once, and the destination honours the key of the resend: it proves only while the key window is open.
+    WithKey,
+    /// Seen twice, `lookup_after` apart.
+    Twice,
 }
 
 /// Why a doubt cannot be settled by the host.
@@ -108,7 +126,7 @@ pub enum Unsettled {
     LookupUnclear,
     /// The destination says absent, and no (further) resend is allowed.
     Absent,
-    /// The key window is over: a resend would not be recognised.
+    /// The time in which a repeat is recognised (key) or harmless (natural) is over.
     WindowOver,
     /// The attempts allowed by the policy are used up.
     AttemptsUsedUp,
@@ -118,6 +136,8 @@ pub enum Unsettled {
     Blocked(Blocked),
     /// The step was cancelled while in doubt; it is never resent.
     Cancelled,
+    /// It has waited as long as it may for a chance to ask or to send.
+    WaitedTooLong,
 }
 
 /// What a lookup said, as far as it counts.
@@ -139,11 +159,8 @@ pub struct Circumstances {
     pub now_ms: i64,
     /// A later intent of this connection and action carries the same natural key.
     pub overtaken: bool,
+    /// The place is not that of the intent any more, or the intent is another host's. `None` when not in doubt.
+    pub blocked: Option<Blocked>,
     /// In -1.0 ..= 1.0; scales the jitter of the policy.
     pub jitter: f64,
-}
-
-/// The way out of the doubt that `step` is in, as of now; `None` when it is in none.
-pub fn way(_step: &Step, _terms: &Terms, _policy: &Policy, _now: &Circumstances) -> Option<Way> {
-    None
 }

@@ -14,5 +14,6 @@ pub mod key;
 pub mod limits;
 pub mod outcome;
 pub mod retry;
+pub mod review;
 pub mod run;
 pub mod step;

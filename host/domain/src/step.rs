@@ -1,6 +1,14 @@
 //! A step's standing, and the only place where it changes.
 
-use crate::doubt::{Doubt, Finding, Unsettled};
+mod apply;
+mod decide;
+mod recover;
+
+pub use apply::{IllegalTransition, apply};
+pub use decide::{AttemptEnd, LookupEnd, Move, after_attempt, after_lookup, hold, next_move};
+pub use recover::recover;
+
+use crate::doubt::{AbsentProof, Doubt, Finding, Unsettled};
 use crate::evidence::Evidence;
 use crate::outcome::{Outcome, Permanent};
 use serde::{Deserialize, Serialize};
@@ -24,8 +32,23 @@ pub struct Step {
     pub last_intent_ms: Option<i64>,
     /// Since when it has been waiting without a try (rate limit, breaker, block, pause).
     pub waiting_since_ms: Option<i64>,
+    /// Set while an intent has no evidence: a doubt of its own, which the end of this attempt settles or makes lasting.
+    /// It is kept apart from `doubt`, so that a refusal of this attempt never clears the doubt that another one left.
+    pub open_intent: Option<OpenIntent>,
     /// Set while an effect may exist that nothing has settled.
     pub doubt: Option<Doubt>,
+    /// The one resend in the life of the step that a conclusive *absent* allows has been made: a second doubt is looked up
+    /// again, but never resent.
+    pub resent_after_absent: bool,
+}
+
+/// An intent to send that is durable, and of whose fate nothing is stored yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenIntent {
+    /// When it was written.
+    pub at_ms: i64,
+    /// `send_by + request timeout`: when the exchange is over at the latest.
+    pub over_ms: i64,
 }
 
 /// Where a step stands, as people see it.
@@ -113,6 +136,8 @@ pub enum Review {
     AttemptsUsedUp,
     /// Waited as long as it may; the effect does not exist.
     WaitedTooLong,
+    /// The destination asked to wait longer than the policy allows; the effect does not exist.
+    ToldToWaitTooLong,
     /// In doubt, and the host has no way to settle it: the effect may exist.
     Doubt(Unsettled),
     /// A template could not be evaluated; nothing was sent.
@@ -164,6 +189,8 @@ pub enum Event {
         evidence: Evidence,
         /// It tried to connect or send, and was not told to wait.
         counted: bool,
+        /// When the exchange was known to be over.
+        over_ms: i64,
         /// What follows.
         next: Next,
     },
@@ -173,6 +200,10 @@ pub enum Event {
         at_ms: i64,
         /// What it said, as far as it counts.
         finding: Finding,
+        /// It asked the destination, and was not told to wait.
+        counted: bool,
+        /// An *absent* that is conclusive, and why.
+        absent_proof: Option<AbsentProof>,
         /// What follows.
         next: Next,
     },
@@ -235,4 +266,115 @@ pub enum Decision {
     Resolve,
     /// It must not happen; the record is kept.
     Discard,
+}
+
+impl Step {
+    /// A step that waits for its predecessors.
+    pub fn new() -> Step {
+        Step {
+            state: State::Pending,
+            ready_ms: None,
+            attempts: 0,
+            lookups: 0,
+            refusals: 0,
+            first_intent_ms: None,
+            last_intent_ms: None,
+            waiting_since_ms: None,
+            open_intent: None,
+            doubt: None,
+            resent_after_absent: false,
+        }
+    }
+
+    /// An effect may exist that nothing has settled. A final step is in none: a person or a proof has spoken.
+    pub fn in_doubt(&self) -> bool {
+        !self.is_final() && (self.doubt.is_some() || self.open_intent.is_some())
+    }
+
+    /// Since when it is in doubt.
+    pub fn in_doubt_since_ms(&self) -> Option<i64> {
+        if self.is_final() {
+            return None;
+        }
+        self.doubt
+            .as_ref()
+            .map(|doubt| doubt.since_ms)
+            .or(self.open_intent.map(|intent| intent.at_ms))
+    }
+
+    /// Nothing will happen to it any more.
+    pub fn is_final(&self) -> bool {
+        match self.state {
+            State::Completed | State::Failed | State::Skipped { .. } | State::Cancelled => true,
+            State::Pending
+            | State::Processing
+            | State::Retrying { .. }
+            | State::Waiting { .. }
+            | State::NeedsReview { .. }
+            | State::Cancelling { .. } => false,
+        }
+    }
+
+    /// When the scheduler looks at it again; `None`: only an event moves it. For an attempt under way this is when
+    /// recovery should look, once its intent is written.
+    pub fn due_ms(&self) -> Option<i64> {
+        match self.state {
+            State::Pending => self.ready_ms,
+            State::Processing => self.open_intent.map(|intent| intent.over_ms),
+            State::Retrying { until_ms, .. } | State::Waiting { until_ms, .. } => Some(until_ms),
+            State::Cancelling { until_ms } => Some(self.open_intent.map_or(until_ms, |intent| intent.over_ms)),
+            State::NeedsReview { .. } | State::Completed | State::Failed | State::Skipped { .. } | State::Cancelled => {
+                None
+            }
+        }
+    }
+}
+
+impl Default for Step {
+    fn default() -> Step {
+        Step::new()
+    }
+}
+
+impl State {
+    /// The word of DESIGN section 1.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            State::Pending => "pending",
+            State::Processing => "processing",
+            State::Retrying { .. } => "retrying",
+            State::Waiting { .. } => "waiting",
+            State::Completed => "completed",
+            State::Failed => "failed",
+            State::NeedsReview { .. } => "needs_review",
+            State::Skipped { .. } => "skipped",
+            State::Cancelling { .. } => "cancelling",
+            State::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Retry {
+    /// The word of DESIGN section 1.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Retry::Backoff => "backoff",
+            Retry::Lookup => "lookup",
+        }
+    }
+}
+
+impl Wait {
+    /// The word of DESIGN section 1.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Wait::RateLimited => "rate_limited",
+            Wait::BreakerOpen => "breaker_open",
+            Wait::ConnectionBlocked => "connection_blocked",
+            Wait::Paused => "paused",
+            Wait::Timer => "timer",
+            Wait::Approval => "approval",
+            Wait::InOrder => "in_order",
+        }
+    }
 }
