@@ -3,19 +3,20 @@
 //! Every change is a command to one writer, which commits them in groups (`writer`); a method returns after the COMMIT.
 //! Reads go to a pool beside it. One set of SQL statements serves every backend; what differs is in `sqlite`.
 //!
-//! It must not know flows, connectors, networks or policies: it stores the domain's decisions and fences them.
+//! It must not know what flows mean, nor connectors, networks or policies: it stores the domain's decisions and fences
+//! them.
 
 mod error;
-pub mod interim;
 mod read;
 mod write;
 
+pub use crate::flow::ContextItem;
 pub use error::LedgerError;
 pub use read::*;
 pub use write::*;
 
 use crate::clock::SharedClock;
-use interim::Id;
+use oncegate_domain::id::Id;
 use std::path::Path;
 use std::sync::Arc;
 

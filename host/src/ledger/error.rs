@@ -1,6 +1,6 @@
 //! What can go wrong in the ledger, told apart where a caller acts on it.
 
-use super::interim::Id;
+use oncegate_domain::id::Id;
 
 /// Why the ledger did not do what was asked.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -1,10 +1,11 @@
 //! What the ledger gives back: rows as they stand, decoded. Instants are Unix milliseconds.
 
-use super::interim::Id;
-use super::interim::{InstallationSecret, Role};
-use super::write::{AttemptKind, ContextItem, Place, StoredRequest};
+use super::write::{AttemptKind, Place, StoredRequest};
+use crate::flow::ContextItem;
 use oncegate_domain::doubt::Finding;
 use oncegate_domain::evidence::{Evidence, Report};
+use oncegate_domain::id::Id;
+use oncegate_domain::key::{InstallationSecret, Role};
 use oncegate_domain::outcome::Outcome;
 use oncegate_domain::run;
 use oncegate_domain::step::{Review, Step};

@@ -1,27 +1,16 @@
 //! What the ledger takes: one plain record per command. Instants are Unix milliseconds of the host's clock.
 
-use super::interim::Id;
-use super::interim::{EventKey, Role};
+use crate::flow::ContextItem;
 use oncegate_domain::doubt::Finding;
 use oncegate_domain::evidence::{Evidence, Report};
+use oncegate_domain::id::Id;
+use oncegate_domain::key::{EventKey, Role};
 use oncegate_domain::outcome::Outcome;
 use oncegate_domain::run;
 use oncegate_domain::step::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// A business word of a run, shown and searchable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContextItem {
-    /// Its name in the flow.
-    pub name: String,
-    /// Its value, as text.
-    pub value: String,
-    /// Masked for viewers.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub personal: bool,
-}
 
 /// One delivery from outside, with the run it asks for.
 #[derive(Clone, Debug)]
