@@ -4,7 +4,9 @@ mod lookup;
 mod way;
 
 pub use lookup::{FindingReport, LookupSight, judge_lookup};
-pub use way::{key_window_end_ms, way};
+pub use way::{key_window_end_ms, resend_until_ms, way};
+
+pub(crate) use way::{lookup_after_ms, way_of, window_open};
 
 use crate::outcome::Trust;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,10 @@
 //! Event keys and step keys (DESIGN section 6): the business identity of an event, and what travels with every attempt.
 
+use crate::limits::{EVENT_KEY_BYTES_MAX, STEP_KEY_BITS_MIN};
+use data_encoding::BASE32_NOPAD;
+use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
+use sha2::Sha256;
 
 /// The business identity of an event, computed by the flow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -39,13 +43,54 @@ pub enum KeyError {
 impl EventKey {
     /// One part: itself; several: a compact JSON array of them, so that no two lists join to the same key.
     pub fn from_parts(parts: &[String]) -> Result<EventKey, KeyError> {
-        Ok(EventKey(parts.concat()))
+        if parts.is_empty() {
+            return Err(KeyError::Blank { part: 1 });
+        }
+        // A blank part is refused even beside others: all events that lack it would share a key, and one of them would run.
+        if let Some(index) = parts.iter().position(|part| part.trim().is_empty()) {
+            return Err(KeyError::Blank { part: index + 1 });
+        }
+        let key = match parts {
+            [one] => one.clone(),
+            several => json_array(several),
+        };
+        if key.len() > EVENT_KEY_BYTES_MAX {
+            return Err(KeyError::TooLong {
+                bytes: key.len(),
+                max: EVENT_KEY_BYTES_MAX,
+            });
+        }
+        Ok(EventKey(key))
     }
 
     /// As stored and shown.
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Compact JSON, by hand: the form is part of the key and must never change with a library.
+fn json_array(parts: &[String]) -> String {
+    let mut text = String::from("[");
+    for (index, part) in parts.iter().enumerate() {
+        text.push_str(if index == 0 { "\"" } else { ",\"" });
+        for symbol in part.chars() {
+            match symbol {
+                '"' => text.push_str("\\\""),
+                '\\' => text.push_str("\\\\"),
+                '\n' => text.push_str("\\n"),
+                '\r' => text.push_str("\\r"),
+                '\t' => text.push_str("\\t"),
+                '\u{8}' => text.push_str("\\b"),
+                '\u{c}' => text.push_str("\\f"),
+                control if control < ' ' => text.push_str(&format!("\\u{:04x}", u32::from(control))),
+                plain => text.push(plain),
+            }
+        }
+        text.push('"');
+    }
+    text.push(']');
+    text
 }
 
 impl std::fmt::Display for EventKey {
@@ -117,16 +162,82 @@ pub enum KeyFormat {
     Uuid,
 }
 
-/// The idempotency key of a step.
+/// The idempotency key of a step: the same for every attempt, in every process, for ever. It contains nothing personal.
+///
+/// # Errors
+/// [`KeyError::FormatTooShort`] where the destination takes fewer characters than 128 bits need.
 pub fn step_key(
-    _secret: &InstallationSecret,
-    _identity: &StepIdentity<'_>,
-    _format: KeyFormat,
+    secret: &InstallationSecret,
+    identity: &StepIdentity<'_>,
+    format: KeyFormat,
 ) -> Result<String, KeyError> {
-    Ok(String::new())
+    let correction = identity.correction.to_string();
+    let bytes = digest(
+        secret,
+        &[
+            b"oncegate step key 1",
+            identity.flow_id.as_bytes(),
+            identity.event_key.as_str().as_bytes(),
+            identity.role.as_str().as_bytes(),
+            identity.step.as_bytes(),
+            // No item and an empty item are two things: the first byte tells them apart.
+            &identity.item.map_or(vec![0], |item| [&[1], item.as_bytes()].concat()),
+            correction.as_bytes(),
+        ],
+    );
+    match format {
+        KeyFormat::Text { max_length } => text_key(&bytes, max_length),
+        KeyFormat::Uuid => Ok(uuid_key(&bytes)),
+    }
 }
 
 /// What the ledger's unique index holds for an event: nothing personal can be read back from it.
-pub fn key_hash(_secret: &InstallationSecret, _flow_id: &str, _event_key: &EventKey) -> [u8; 32] {
-    [0; 32]
+pub fn key_hash(secret: &InstallationSecret, flow_id: &str, event_key: &EventKey) -> [u8; 32] {
+    digest(
+        secret,
+        &[
+            b"oncegate event key 1",
+            flow_id.as_bytes(),
+            event_key.as_str().as_bytes(),
+        ],
+    )
+}
+
+/// HMAC over length-prefixed parts, so that no two lists of parts are the same bytes. The first part names the use.
+fn digest(secret: &InstallationSecret, parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(&secret.0).expect("HMAC takes a key of any length");
+    for part in parts {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+const TEXT_PREFIX: &str = "og1_";
+
+fn text_key(bytes: &[u8; 32], max_length: usize) -> Result<String, KeyError> {
+    // Five bits a character.
+    let min = TEXT_PREFIX.len() + STEP_KEY_BITS_MIN.div_ceil(5);
+    if max_length < min {
+        return Err(KeyError::FormatTooShort { max_length, min });
+    }
+    let mut key = format!("{TEXT_PREFIX}{}", BASE32_NOPAD.encode(bytes).to_ascii_lowercase());
+    key.truncate(max_length);
+    Ok(key)
+}
+
+fn uuid_key(bytes: &[u8; 32]) -> String {
+    let mut uuid = [0; 16];
+    uuid.copy_from_slice(&bytes[..16]);
+    uuid[6] = (uuid[6] & 0x0f) | 0x80;
+    uuid[8] = (uuid[8] & 0x3f) | 0x80;
+    let hex = data_encoding::HEXLOWER.encode(&uuid);
+    format!(
+        "{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    )
 }

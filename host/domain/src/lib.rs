@@ -17,3 +17,4 @@ pub mod retry;
 pub mod review;
 pub mod run;
 pub mod step;
+mod words;

@@ -46,12 +46,63 @@ pub enum RetryAfter {
     Until(i64),
 }
 
-/// Delay after the `n`-th try (1: the first), in milliseconds; `jitter` in -1.0 ..= 1.0 is ±10 %.
-pub fn delay_ms(_policy: &Policy, _n: u32, _jitter: f64) -> u64 {
-    0
+/// Delay after the `n`-th try (1: the first), in milliseconds: `first × factor^(n-1)`, never longer than `longest`, with
+/// ±10 % jitter from `jitter` in -1.0 ..= 1.0. Without jitter, steps that failed together would come back together.
+pub fn delay_ms(policy: &Policy, n: u32, jitter: f64) -> u64 {
+    let factor = if policy.factor.is_finite() {
+        policy.factor.max(1.0)
+    } else {
+        1.0
+    };
+    let exponent = i32::try_from(n.saturating_sub(1)).unwrap_or(i32::MAX);
+    // A float cast saturates: an overflow to infinity ends at `longest` like anything else that is too long.
+    let plain = (policy.first_ms as f64 * factor.powi(exponent)).min(policy.longest_ms as f64);
+    jittered(plain, jitter).min(policy.longest_ms)
 }
 
-/// Reads a `Retry-After` header: seconds or an HTTP-date; negative, garbled, past or missing is `None`.
-pub fn retry_after(_header: Option<&str>, _now_ms: i64) -> RetryAfter {
-    RetryAfter::None
+/// Delay for a step that has been told to wait without being told how long, and burns no attempts: as long again as it has
+/// waited so far, so that the gaps grow without a counter.
+pub(crate) fn patient_delay_ms(policy: &Policy, waited_ms: u64, jitter: f64) -> u64 {
+    let longest = policy.longest_ms.max(policy.first_ms);
+    jittered(waited_ms.clamp(policy.first_ms, longest) as f64, jitter).min(longest)
+}
+
+/// How much later than told a step may come: up to a tenth of the wait, so that the steps that wait for one destination do
+/// not all come at its first moment. Never sooner.
+pub(crate) fn told_spread_ms(policy: &Policy, told_ms: u64, jitter: f64) -> u64 {
+    let share = limits::JITTER_PERCENT as f64 / 100.0;
+    (told_ms.min(policy.longest_ms) as f64 * share * bounded(jitter).abs()) as u64
+}
+
+fn jittered(delay_ms: f64, jitter: f64) -> u64 {
+    let share = limits::JITTER_PERCENT as f64 / 100.0;
+    (delay_ms * (1.0 + share * bounded(jitter))) as u64
+}
+
+fn bounded(jitter: f64) -> f64 {
+    if jitter.is_finite() {
+        jitter.clamp(-1.0, 1.0)
+    } else {
+        0.0
+    }
+}
+
+/// Reads a `Retry-After` header: seconds or an HTTP-date; negative, garbled, past or missing is `None`. A number that is
+/// too large for any clock is not garbled: it says "not soon", and the bounds on waiting deal with it.
+pub fn retry_after(header: Option<&str>, now_ms: i64) -> RetryAfter {
+    let Some(text) = header.map(str::trim).filter(|text| !text.is_empty()) else {
+        return RetryAfter::None;
+    };
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let seconds = text.parse::<i64>().unwrap_or(i64::MAX);
+        return RetryAfter::Until(now_ms.saturating_add(seconds.saturating_mul(1_000)));
+    }
+    let at_ms = httpdate::parse_http_date(text)
+        .ok()
+        .and_then(|date| date.duration_since(std::time::UNIX_EPOCH).ok())
+        .and_then(|since| i64::try_from(since.as_millis()).ok());
+    match at_ms {
+        Some(at_ms) if at_ms > now_ms => RetryAfter::Until(at_ms),
+        Some(_) | None => RetryAfter::None,
+    }
 }

@@ -8,6 +8,8 @@ pub use apply::{IllegalTransition, apply};
 pub use decide::{AttemptEnd, LookupEnd, Move, after_attempt, after_lookup, hold, next_move};
 pub use recover::recover;
 
+pub(crate) use decide::sent_by_ms;
+
 use crate::doubt::{AbsentProof, Doubt, Finding, Unsettled};
 use crate::evidence::Evidence;
 use crate::outcome::{Outcome, Permanent};
@@ -37,9 +39,9 @@ pub struct Step {
     pub open_intent: Option<OpenIntent>,
     /// Set while an effect may exist that nothing has settled.
     pub doubt: Option<Doubt>,
-    /// The one resend in the life of the step that a conclusive *absent* allows has been made: a second doubt is looked up
-    /// again, but never resent.
-    pub resent_after_absent: bool,
+    /// It is never resent while in doubt: the one resend in its life that a conclusive *absent* allows has been made (a
+    /// second doubt is looked up again, but never resent), or the destination *accepted* the order.
+    pub resend_spent: bool,
 }
 
 /// An intent to send that is durable, and of whose fate nothing is stored yet.
@@ -282,7 +284,7 @@ impl Step {
             waiting_since_ms: None,
             open_intent: None,
             doubt: None,
-            resent_after_absent: false,
+            resend_spent: false,
         }
     }
 

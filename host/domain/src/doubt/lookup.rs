@@ -24,13 +24,22 @@ pub struct LookupSight {
 }
 
 impl LookupSight {
-    /// From the statuses of the whole answers that this lookup got.
-    pub fn of(_statuses: &[u16], _trust: &Trust) -> LookupSight {
-        LookupSight::default()
+    /// From the statuses of the whole answers that this lookup's reads got.
+    pub fn of(statuses: &[u16], trust: &Trust) -> LookupSight {
+        LookupSight {
+            answered_2xx: statuses.iter().any(|status| matches!(status, 200..=299)),
+            answered_absent: statuses.iter().any(|status| trust.absent_on.contains(status)),
+        }
     }
 }
 
-/// What the finding counts for.
-pub fn judge_lookup(_report: FindingReport, _saw: LookupSight) -> Finding {
-    Finding::Unsure
+/// What the finding counts for. *Found* and *absent* count only when the host itself saw the destination answer a reading
+/// request of this lookup: a connector that asked nothing knows nothing. *Found* needs a 2xx: a status that the operator
+/// listed as *absent* shows no effect.
+pub fn judge_lookup(report: FindingReport, saw: LookupSight) -> Finding {
+    match report {
+        FindingReport::Found if saw.answered_2xx => Finding::Found,
+        FindingReport::Absent if saw.answered_2xx || saw.answered_absent => Finding::Absent,
+        FindingReport::Found | FindingReport::Absent | FindingReport::Unsure => Finding::Unsure,
+    }
 }

@@ -1,10 +1,18 @@
 //! What follows for a step: decisions only, carried out by [`apply`](crate::step::apply).
 
-use crate::doubt::{Blocked, Circumstances, Finding, Terms};
+mod bounds;
+mod settle;
+
+pub(crate) use bounds::sent_by_ms;
+
+use crate::doubt::{self, AbsentProof, Blocked, Circumstances, Dedup, Doubt, Finding, Terms, Unsettled, Way};
 use crate::evidence::Evidence;
-use crate::outcome::Outcome;
-use crate::retry::{Policy, RetryAfter};
-use crate::step::{Event, Next, Review, Step, Wait};
+use crate::outcome::{Outcome, Refusal};
+use crate::retry::{self, Policy, RetryAfter};
+use crate::step::apply::{absorb_attempt, absorb_lookup};
+use crate::step::{Event, Next, Review, State, Step, Wait};
+use bounds::Until;
+use settle::Pace;
 
 /// How an attempt ended, as the executor hands it in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,31 +70,215 @@ pub enum Move {
 }
 
 /// What follows an attempt of `step` (which stands in `processing` or `cancelling`, with its intent if there was one).
-pub fn after_attempt(_step: &Step, end: &AttemptEnd, _terms: &Terms, _policy: &Policy, _now: &Circumstances) -> Event {
-    Event::Hold {
+pub fn after_attempt(step: &Step, end: &AttemptEnd, terms: &Terms, policy: &Policy, now: &Circumstances) -> Event {
+    let counted = counts(end);
+    let after = absorb_attempt(step, end.at_ms, end.outcome, end.evidence, counted, end.over_ms);
+    let pace = Pace {
+        own_ms: own_delay_ms(&after, counted, after.attempts, end.hold, policy, now),
+        lookup_own_ms: 0,
+        told: end.retry_after,
+        hold: end.hold,
+        rate_limited: end.outcome == Outcome::Refused(Refusal::RateLimited),
+    };
+    let next = match (&after.doubt, end.blocked) {
+        (Some(_), Some(blocked)) => Next::Review(Review::Doubt(Unsettled::Blocked(blocked))),
+        (Some(doubt), None) => settle::in_doubt(&after, doubt, &pace, terms, policy, now),
+        (None, Some(_) | None) => without_doubt(&after, end, &pace, policy, now),
+    };
+    Event::Attempted {
         at_ms: end.at_ms,
-        next: Next::Complete,
+        outcome: end.outcome,
+        evidence: end.evidence,
+        counted,
+        over_ms: end.over_ms,
+        next,
+    }
+}
+
+/// An attempt counts when it tried to connect or send. Being told to wait costs nothing, nor does a 401 while the
+/// connection is blocked for it.
+fn counts(end: &AttemptEnd) -> bool {
+    let tried = match end.evidence {
+        Evidence::MaybeSent | Evidence::Answered(_) => true,
+        Evidence::None | Evidence::NothingSent => end.tried,
+    };
+    match end.outcome {
+        Outcome::Refused(Refusal::RateLimited) => false,
+        Outcome::Refused(Refusal::Unauthorized) => tried && end.hold.is_none(),
+        Outcome::Refused(Refusal::Temporary | Refusal::Permanent(_))
+        | Outcome::Confirmed(_)
+        | Outcome::Unsent
+        | Outcome::Unknown => tried,
+    }
+}
+
+/// Our own backoff: by the number of counted tries, or, where nothing was counted, by how long it has waited. A hold that
+/// cost nothing needs none beside it.
+fn own_delay_ms(
+    after: &Step,
+    counted: bool,
+    tries: u32,
+    hold: Option<(Wait, i64)>,
+    policy: &Policy,
+    now: &Circumstances,
+) -> u64 {
+    if counted {
+        return retry::delay_ms(policy, tries, now.jitter);
+    }
+    if hold.is_some() {
+        return 0;
+    }
+    let since_ms = after.waiting_since_ms.unwrap_or(now.now_ms);
+    let waited_ms = u64::try_from(now.now_ms.saturating_sub(since_ms)).unwrap_or(0);
+    retry::patient_delay_ms(policy, waited_ms, now.jitter)
+}
+
+/// DESIGN section 3, *from outcome to step*, for a step that is in no doubt.
+fn without_doubt(after: &Step, end: &AttemptEnd, pace: &Pace, policy: &Policy, now: &Circumstances) -> Next {
+    if let Outcome::Confirmed(_) = end.outcome {
+        return Next::Complete;
+    }
+    if matches!(after.state, State::Cancelling { .. }) {
+        return Next::Cancel;
+    }
+    match end.outcome {
+        Outcome::Refused(Refusal::Permanent(why)) if after.refusals >= policy.refusals => {
+            Next::Review(Review::Refused(why))
+        }
+        Outcome::Refused(Refusal::Permanent(why)) if after.attempts >= policy.attempts => {
+            Next::Review(Review::Refused(why))
+        }
+        Outcome::Refused(Refusal::RateLimited) => settle::again(after, pace, policy, now),
+        Outcome::Refused(Refusal::Permanent(_) | Refusal::Temporary | Refusal::Unauthorized) | Outcome::Unsent => {
+            if after.attempts >= policy.attempts {
+                return Next::Review(Review::AttemptsUsedUp);
+            }
+            settle::again(after, pace, policy, now)
+        }
+        // Cannot be: both are handled before. The most cautious answer, should it ever be.
+        Outcome::Confirmed(_) | Outcome::Unknown => Next::Review(Review::Doubt(Unsettled::NoWayToAsk)),
     }
 }
 
 /// What follows a lookup of `step`.
-pub fn after_lookup(_step: &Step, end: &LookupEnd, _terms: &Terms, _policy: &Policy, _now: &Circumstances) -> Event {
-    Event::Hold {
+pub fn after_lookup(step: &Step, end: &LookupEnd, terms: &Terms, policy: &Policy, now: &Circumstances) -> Event {
+    let (finding, absent_proof) = weigh(step, end, terms, now);
+    let counted = end.counted || finding != Finding::Unsure;
+    let after = absorb_lookup(step, end.at_ms, finding, counted, absent_proof);
+    let own_ms = own_delay_ms(&after, counted, after.lookups, end.hold, policy, now);
+    let pace = Pace {
+        own_ms: if counted { 0 } else { own_ms },
+        // After *absent* the next lookup has its own time, `lookup_after` later; backoff is for unclear answers.
+        lookup_own_ms: if finding == Finding::Absent { 0 } else { own_ms },
+        told: end.retry_after,
+        hold: end.hold,
+        rate_limited: !counted && end.retry_after != RetryAfter::None,
+    };
+    let next = match &after.doubt {
+        None => Next::Complete,
+        Some(doubt) if matches!(after.state, State::Cancelling { .. }) && doubt.absent_proof.is_some() => Next::Cancel,
+        Some(doubt) => settle::in_doubt(&after, doubt, &pace, terms, policy, now),
+    };
+    Event::LookedUp {
         at_ms: end.at_ms,
-        next: Next::Complete,
+        finding,
+        counted,
+        absent_proof,
+        next,
     }
 }
 
+/// What a finding proves. *Absent* counts only when the destination was asked late enough for the effect to be visible. It
+/// is conclusive when seen twice, `lookup_after` apart; once, where the destination also honours the key of the resend and
+/// its window is open. A cancelled step is not resent, so nothing protects it from a single mistaken *absent*.
+fn weigh(step: &Step, end: &LookupEnd, terms: &Terms, now: &Circumstances) -> (Finding, Option<AbsentProof>) {
+    match end.finding {
+        Finding::Found => return (Finding::Found, None),
+        Finding::Unsure => return (Finding::Unsure, None),
+        Finding::Absent => {}
+    }
+    let (Some(doubt), Some(after_ms)) = (&step.doubt, doubt::lookup_after_ms(terms)) else {
+        return (Finding::Unsure, None);
+    };
+    if end.asked_ms < doubt.over_ms.saturating_add_unsigned(after_ms) {
+        return (Finding::Unsure, None);
+    }
+    let seen_twice = doubt
+        .absent_ms
+        .is_some_and(|first_ms| end.asked_ms >= first_ms.saturating_add_unsigned(after_ms));
+    let proof = match terms.dedup {
+        // By content: an entry that looks otherwise proves nothing about our request.
+        Dedup::Natural { .. } if !step.resend_spent => None,
+        Dedup::Natural { .. } | Dedup::None | Dedup::Key { .. } if seen_twice => Some(AbsentProof::Twice),
+        Dedup::Key { .. } if doubt::window_open(step, terms, now.now_ms) && !is_cancelling(step) => {
+            Some(AbsentProof::WithKey)
+        }
+        Dedup::Natural { .. } | Dedup::None | Dedup::Key { .. } => None,
+    };
+    (Finding::Absent, proof)
+}
+
+fn is_cancelling(step: &Step) -> bool {
+    matches!(step.state, State::Cancelling { .. })
+}
+
 /// What to do with `step` now. Asked right before every attempt and lookup, for windows close while a step waits.
-pub fn next_move(_step: &Step, _terms: &Terms, _policy: &Policy, _now: &Circumstances) -> Move {
-    Move::Nothing
+pub fn next_move(step: &Step, terms: &Terms, policy: &Policy, now: &Circumstances) -> Move {
+    let due_ms = match step.state {
+        State::Pending => match step.ready_ms {
+            Some(ready_ms) => ready_ms,
+            None => return Move::Nothing,
+        },
+        State::Retrying { until_ms, .. } => until_ms,
+        // Only a person ends it, not the clock.
+        State::Waiting {
+            reason: Wait::Approval, ..
+        } => return Move::Nothing,
+        State::Waiting { until_ms, .. } => until_ms,
+        // Its attempt is still under way: what comes back decides.
+        State::Cancelling { .. } if step.open_intent.is_some() || step.doubt.is_none() => return Move::Nothing,
+        State::Cancelling { until_ms } => until_ms,
+        State::Processing
+        | State::NeedsReview { .. }
+        | State::Completed
+        | State::Failed
+        | State::Skipped { .. }
+        | State::Cancelled => return Move::Nothing,
+    };
+    if now.now_ms < due_ms {
+        return Move::WaitUntil(due_ms);
+    }
+    match &step.doubt {
+        Some(doubt) => move_in_doubt(step, doubt, terms, policy, now),
+        None if step.attempts >= policy.attempts => Move::Review(Review::AttemptsUsedUp),
+        None if now.now_ms > sent_by_ms(step, policy) => Move::Review(Review::WaitedTooLong),
+        None => Move::Perform,
+    }
+}
+
+fn move_in_doubt(step: &Step, doubt: &Doubt, terms: &Terms, policy: &Policy, now: &Circumstances) -> Move {
+    match doubt::way_of(step, doubt, terms, policy, now) {
+        Way::Lookup { at_ms } if now.now_ms < at_ms => Move::WaitUntil(at_ms),
+        Way::Lookup { .. } => Move::Lookup,
+        Way::Resend { at_ms } if now.now_ms < at_ms => Move::WaitUntil(at_ms),
+        Way::Resend { .. } => Move::Resend,
+        Way::Review(why) => Move::Review(Review::Doubt(why)),
+    }
 }
 
 /// The step cannot go on before `until_ms` for a reason that burns nothing: waits, within the bounds on waiting, or goes to
 /// a person.
-pub fn hold(_step: &Step, wait: Wait, until_ms: i64, _terms: &Terms, _policy: &Policy, now: &Circumstances) -> Event {
+pub fn hold(step: &Step, wait: Wait, until_ms: i64, terms: &Terms, policy: &Policy, now: &Circumstances) -> Event {
+    let next = match &step.doubt {
+        Some(doubt) => settle::held_in_doubt(step, doubt, (wait, until_ms), terms, policy, now),
+        None if is_cancelling(step) => Next::Cancel,
+        None => match bounds::of_wait(step, wait, until_ms, policy, now, true) {
+            Until::At(until_ms) => Next::Wait { reason: wait, until_ms },
+            Until::TooLong => Next::Review(Review::WaitedTooLong),
+        },
+    };
     Event::Hold {
         at_ms: now.now_ms,
-        next: Next::Wait { reason: wait, until_ms },
+        next,
     }
 }

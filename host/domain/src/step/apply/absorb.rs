@@ -1,0 +1,95 @@
+//! What the end of an attempt or a lookup changes in a step, whatever follows: the doubt and the counters.
+
+use crate::doubt::{AbsentProof, Doubt, Finding};
+use crate::evidence::Evidence;
+use crate::outcome::{Outcome, Proof, Refusal};
+use crate::step::{OpenIntent, Step};
+
+/// What an attempt's end changes, whatever follows. Evidence settles the doubt of *this* attempt's intent; a doubt that
+/// another attempt left stays, unless the effect is confirmed (invariant 6).
+pub(in crate::step) fn absorb_attempt(
+    step: &Step,
+    at_ms: i64,
+    outcome: Outcome,
+    evidence: Evidence,
+    counted: bool,
+    over_ms: i64,
+) -> Step {
+    let mut after = step.clone();
+    let intent = after.open_intent.take();
+    burn(&mut after, at_ms, counted);
+    if counted {
+        after.attempts = after.attempts.saturating_add(1);
+    }
+    match outcome {
+        Outcome::Confirmed(Proof::Answered(_) | Proof::FoundAlreadyThere) => after.doubt = None,
+        Outcome::Confirmed(Proof::Accepted) => {
+            after.doubt = Some(left_doubt(&after, intent, at_ms, evidence, over_ms));
+            after.resend_spent = true;
+        }
+        Outcome::Unknown => after.doubt = Some(left_doubt(&after, intent, at_ms, evidence, over_ms)),
+        Outcome::Refused(Refusal::Permanent(_)) => after.refusals = after.refusals.saturating_add(1),
+        Outcome::Refused(Refusal::Temporary | Refusal::RateLimited | Refusal::Unauthorized) | Outcome::Unsent => {}
+    }
+    after
+}
+
+/// A new doubt takes the place of an old one, but keeps its beginning; what lookups said before it proves nothing now.
+fn left_doubt(step: &Step, intent: Option<OpenIntent>, at_ms: i64, evidence: Evidence, over_ms: i64) -> Doubt {
+    let sent_ms = intent.map_or(at_ms, |intent| intent.at_ms);
+    let (since_ms, over_ms) = step
+        .doubt
+        .as_ref()
+        .map_or((sent_ms, over_ms), |old| (old.since_ms, old.over_ms.max(over_ms)));
+    let status = match evidence {
+        Evidence::Answered(status) => Some(status),
+        Evidence::None | Evidence::NothingSent | Evidence::MaybeSent => None,
+    };
+    Doubt {
+        since_ms,
+        over_ms,
+        status,
+        asked: false,
+        absent_ms: None,
+        absent_proof: None,
+        ask_first: false,
+        blocked: None,
+    }
+}
+
+/// What a lookup's end changes, whatever follows.
+pub(in crate::step) fn absorb_lookup(
+    step: &Step,
+    at_ms: i64,
+    finding: Finding,
+    counted: bool,
+    absent_proof: Option<AbsentProof>,
+) -> Step {
+    let mut after = step.clone();
+    burn(&mut after, at_ms, counted);
+    if counted {
+        after.lookups = after.lookups.saturating_add(1);
+    }
+    if let Some(doubt) = &mut after.doubt {
+        doubt.asked |= counted;
+        doubt.ask_first &= !counted;
+        match finding {
+            Finding::Found => after.doubt = None,
+            Finding::Absent => {
+                doubt.absent_ms = Some(doubt.absent_ms.unwrap_or(at_ms));
+                doubt.absent_proof = absent_proof;
+            }
+            Finding::Unsure => {}
+        }
+    }
+    after
+}
+
+/// A try that counts ends the waiting; one that does not is waiting.
+fn burn(after: &mut Step, at_ms: i64, counted: bool) {
+    after.waiting_since_ms = if counted {
+        None
+    } else {
+        Some(after.waiting_since_ms.unwrap_or(at_ms))
+    };
+}
