@@ -58,10 +58,14 @@ pub struct NewStep {
     pub step_id: String,
     /// What the call is for.
     pub role: Role,
+    /// Tells repeated steps of one name apart (a notice per review); empty: there is one. Part of the step key.
+    pub item: String,
     /// The connection it uses.
     pub connection: String,
     /// The action it calls.
     pub action: String,
+    /// The input, as JSON text, where it is known from the start (a notice tells about a review, not about the event).
+    pub input: Option<String>,
     /// Its first standing.
     pub state: Step,
     /// When somebody should look at it. `None`: derived from the standing (a step that is ready always gets one).
