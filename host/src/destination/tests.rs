@@ -1,0 +1,7 @@
+//! The judge is judged here, byte by byte, with a client that knows no HTTP.
+
+mod behaviours;
+mod control;
+mod counting;
+mod raw;
+mod rules;
