@@ -6,6 +6,7 @@
 mod read;
 mod trust;
 
+pub use crate::credentials::SecretSource;
 use super::document::{self, Marks, Problem};
 use super::manifest::{Auth, Dedup, RequestRule};
 use crate::egress::Origin;
@@ -47,15 +48,6 @@ pub struct ConnectionSpec {
     /// For one action; what is said here goes before.
     pub actions: BTreeMap<String, ActionTrust>,
     marks: Marks,
-}
-
-/// Where a secret is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SecretSource {
-    /// A variable of the environment, `ONCEGATE_SECRET_…`.
-    Env(String),
-    /// A file below the secrets folder.
-    File(std::path::PathBuf),
 }
 
 /// A flow name with `*` for any run of characters.
