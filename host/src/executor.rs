@@ -1,1 +1,273 @@
-//! To come.
+//! Carries runs through: from an accepted event to completed steps, or to a person.
+//!
+//! Read `attempt` first. Everything that decides is in the domain; everything that is remembered is in the ledger. This
+//! room only brings the two together, in the right order.
+
+pub mod attempt;
+mod begin;
+pub mod capacity;
+mod doubt;
+mod grant;
+pub mod intake;
+mod journal;
+pub mod live;
+mod mission;
+mod outbound;
+pub mod people;
+mod recovery;
+mod scheduler;
+mod settle;
+mod signing;
+mod succession;
+
+pub use intake::{Delivery, IntakeError};
+pub use people::{Decided, DecisionError, Verb};
+pub use settle::Abandoned;
+
+use crate::catalog::{Approved, Catalog, Limits};
+use crate::clock::SharedClock;
+use crate::egress::Egress;
+use crate::flow::{BodyLimits, parse_form, parse_json};
+use crate::ledger::{Ledger, RunResult};
+use crate::runtime::Runtime;
+use capacity::{Gate, Gates, Pace};
+use live::{LiveRuns, RunCell};
+use oncegate_domain::id::Id;
+use oncegate_domain::key::{EventKey, InstallationSecret};
+use oncegate_domain::run;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What the executor works with.
+pub struct Parts {
+    /// The ledger.
+    pub ledger: Ledger,
+    /// Flows, connections and connectors.
+    pub catalog: Catalog,
+    /// Runs connectors.
+    pub runtime: Runtime,
+    /// The only way out.
+    pub egress: Egress,
+    /// The time.
+    pub clock: SharedClock,
+    /// Below this folder `file:` secrets are read.
+    pub secrets_dir: PathBuf,
+    /// Connector calls at the same time.
+    pub calls_max: u32,
+}
+
+/// A handle to the executor. Cheap to clone.
+#[derive(Clone)]
+pub struct Executor {
+    shared: Arc<Shared>,
+}
+
+/// What the parts of the executor share.
+pub struct Shared {
+    pub(crate) ledger: Ledger,
+    pub(crate) catalog: Catalog,
+    pub(crate) runtime: Runtime,
+    pub(crate) egress: Egress,
+    pub(crate) clock: SharedClock,
+    pub(crate) secret: InstallationSecret,
+    pub(crate) secrets_dir: PathBuf,
+    gates: Gates,
+    live: LiveRuns,
+    seats: scheduler::Seats,
+    calls: Arc<Semaphore>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    news: Mutex<HashMap<Id, Arc<Notify>>>,
+}
+
+impl Executor {
+    /// Recovers what an earlier process left under way, then begins to work.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub async fn start(parts: Parts) -> Result<Self, Abandoned> {
+        let shared = Arc::new(Shared {
+            secret: parts.ledger.installation().secret.clone(),
+            ledger: parts.ledger,
+            catalog: parts.catalog,
+            runtime: parts.runtime,
+            egress: parts.egress,
+            clock: parts.clock,
+            secrets_dir: parts.secrets_dir,
+            gates: Gates::default(),
+            live: LiveRuns::default(),
+            seats: scheduler::Seats::default(),
+            calls: Arc::new(Semaphore::new(parts.calls_max.max(1) as usize)),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            news: Mutex::default(),
+        });
+        let recovered = recovery::recover(&shared).await?;
+        if recovered > 0 {
+            tracing::info!(
+                recovered,
+                "steps that an earlier process left under way are in doubt and are settled now"
+            );
+        }
+        shared.tasks.spawn(Arc::clone(&shared).keep_reading());
+        Ok(Self { shared })
+    }
+
+    /// Makes a delivery durable and begins its run.
+    ///
+    /// # Errors
+    /// The event has no usable key (the sender must mend it), or the ledger cannot store it (try again later).
+    pub async fn accept(&self, delivery: Delivery) -> Result<crate::ledger::Accepted, IntakeError> {
+        self.shared.accept(delivery).await
+    }
+
+    /// Carries out a person's decision about a review item.
+    ///
+    /// # Errors
+    /// It is not possible, or the item has changed since they saw it; nothing was done.
+    pub async fn decide(&self, decided: Decided) -> Result<(), DecisionError> {
+        self.shared.decide(decided).await
+    }
+
+    /// Cancels what has not been sent of a run.
+    ///
+    /// # Errors
+    /// There is nothing to cancel, or the run has changed meanwhile; nothing was done.
+    pub async fn cancel(&self, run: Id, who: String, why: String) -> Result<(), DecisionError> {
+        self.shared.cancel(run, who, why).await
+    }
+
+    /// Waits until a run is finished or needs a person, at most until `until_ms`; its result as of then.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub async fn result(&self, run: Id, until_ms: i64) -> Result<Option<RunResult>, crate::ledger::LedgerError> {
+        let shared = &self.shared;
+        loop {
+            // Registered before the ledger is asked, so that news in between is not missed.
+            let news = shared.news_of(run);
+            let notified = news.notified();
+            let result = shared.ledger.run_result(run).await?;
+            let settled = result.as_ref().is_none_or(|result| settle::is_news(result.state));
+            if settled || shared.clock.now_ms() >= until_ms || shared.is_stopping() {
+                return Ok(result);
+            }
+            tokio::select! {
+                () = notified => {}
+                () = shared.clock.sleep_until(until_ms) => {}
+                () = shared.stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// Steps in memory right now.
+    pub fn seated(&self) -> usize {
+        self.shared.seats.len()
+    }
+
+    /// Begins nothing new and waits for the attempts in flight. What does not end in time stays recoverable.
+    pub async fn stop(&self, within: std::time::Duration) {
+        self.shared.stop.cancel();
+        self.shared.tasks.close();
+        if tokio::time::timeout(within, self.shared.tasks.wait()).await.is_err() {
+            tracing::warn!("some attempts did not end in time; they are settled at the next start");
+        }
+    }
+}
+
+impl Shared {
+    fn is_stopping(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// In -1.0 ..= 1.0. Spreads retries; nothing depends on its quality.
+    fn jitter(&self) -> f64 {
+        let mut bytes = [0; 4];
+        match getrandom::fill(&mut bytes) {
+            Ok(()) => f64::from(u32::from_ne_bytes(bytes)) / f64::from(u32::MAX) * 2.0 - 1.0,
+            Err(_) => 0.0,
+        }
+    }
+
+    /// The cell of a run, read from the ledger if it is not in memory; `None`: there is no such run, or an older owner
+    /// still holds it.
+    async fn cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
+        if let Some(cell) = self.live.get(run) {
+            return Ok(Some(cell));
+        }
+        self.ledger.take_over(vec![run]).await?;
+        let Some(stored) = self.ledger.run_load(run).await? else {
+            return Ok(None);
+        };
+        let unreadable = |why: String| {
+            tracing::error!(%run, why, "a run cannot be worked on");
+            Abandoned::Ledger(crate::ledger::LedgerError::Corrupt {
+                table: "runs",
+                id: run.to_string(),
+                why,
+            })
+        };
+        let flow = self.catalog.flow_at(stored.flow_id, stored.flow_revision).await;
+        let flow = flow.map_err(|error| unreadable(error.to_string()))?;
+        let key = EventKey::from_parts(std::slice::from_ref(&stored.key));
+        let key = key.map_err(|error| unreadable(error.to_string()))?;
+        let body = parse_body(&stored.event.content_type, &stored.event.body).map_err(unreadable)?;
+        Ok(Some(self.live.keep(RunCell::from_stored(stored, flow, key, body))))
+    }
+
+    fn pace(&self, connection: &str) -> Option<Pace> {
+        self.limits(connection).map(pace)
+    }
+
+    fn gate(&self, approved: &Approved) -> Arc<Gate> {
+        self.gates.of(&approved.connection, pace(approved.limits))
+    }
+
+    fn news_of(&self, run: Id) -> Arc<Notify> {
+        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(news.entry(run).or_default())
+    }
+
+    /// Begins what became ready, and tells those who wait for the run.
+    fn after_commit(self: &Arc<Self>, cell: &Arc<RunCell>, state: run::State, ready: &[Id]) {
+        for step in ready {
+            self.offer(cell, *step);
+        }
+        if settle::is_news(state) {
+            let waiting = self
+                .news
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&cell.facts.id);
+            if let Some(news) = waiting {
+                news.notify_waiters();
+            }
+        }
+    }
+}
+
+fn pace(limits: Limits) -> Pace {
+    let interval_us = limits.rate.map_or(0, |rate| {
+        rate.per_ms.saturating_mul(1_000) / u64::from(rate.requests.max(1))
+    });
+    Pace {
+        concurrency: limits.concurrency as usize,
+        interval_us: i64::try_from(interval_us).unwrap_or(i64::MAX),
+    }
+}
+
+/// A body as flows see it: JSON, or a form.
+pub fn parse_body(content_type: &str, raw: &[u8]) -> Result<Value, String> {
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    let parsed = if media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        parse_form(raw, &BodyLimits::default())
+    } else {
+        parse_json(raw, &BodyLimits::default())
+    };
+    parsed.map_err(|error| error.to_string())
+}

@@ -6,9 +6,9 @@
 mod read;
 mod trust;
 
-pub use crate::credentials::SecretSource;
 use super::document::{self, Marks, Problem};
 use super::manifest::{Auth, Dedup, RequestRule};
+pub use crate::credentials::SecretSource;
 use crate::egress::Origin;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,0 +1,278 @@
+//! One attempt of one step: begin → call → judge → finish. The first file to read.
+//!
+//! * **begin** decides, as of now, whether to perform, to ask (lookup) or to resend, and prepares the call.
+//! * **call** runs the connector. Its only way out is [`Outbound`], which records the intent before anything leaves and
+//!   keeps what the host saw.
+//! * **judge** turns what was seen and what the connector said into an outcome. What was seen decides.
+//! * **finish** makes the outcome and all that follows from it durable in one commit.
+
+use super::begin::{Begun, begin};
+use super::capacity::Health;
+use super::live::RunCell;
+use super::mission::Mission;
+use super::outbound::{Outbound, Sight};
+use super::settle::{Abandoned, Change};
+use super::{Shared, doubt, journal};
+use crate::flow::{BodyLimits, parse_json};
+use crate::ledger::{self, AttemptKind};
+use crate::runtime::{PerformReturn, Problem, Stop};
+use oncegate_domain::doubt::{Circumstances, Effect};
+use oncegate_domain::evidence::{Cut, Evidence, Facts, Report};
+use oncegate_domain::outcome::{self, Outcome};
+use oncegate_domain::retry::{RetryAfter, retry_after};
+use oncegate_domain::step::{self, AttemptEnd, Event};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What came of a try to go on with a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// Its standing has changed; look at it again.
+    Settled,
+    /// Nothing before this moment.
+    NotBefore(i64),
+    /// The host had no room for the call: no attempt was made.
+    Busy,
+}
+
+/// Goes on with a step whose turn it is.
+pub async fn attempt(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> Result<Tried, Abandoned> {
+    let mission = match begin(shared, cell, index).await? {
+        Begun::Call(mission) => Arc::new(*mission),
+        Begun::Settled => return Ok(Tried::Settled),
+        Begun::NotBefore(at_ms) => return Ok(Tried::NotBefore(at_ms)),
+    };
+    if mission.kind == AttemptKind::Lookup {
+        return doubt::look_up(&mission).await;
+    }
+    let (sight, returned) = call(&mission).await;
+    if matches!(returned, Err(Stop::Busy)) {
+        return Ok(Tried::Busy);
+    }
+    let verdict = judge(&mission, &sight, returned);
+    finish(&mission, &sight, verdict).await
+}
+
+async fn call(mission: &Arc<Mission>) -> (Sight, Result<PerformReturn, Stop>) {
+    let door = Outbound::new(Arc::clone(mission));
+    let event_time_ms = mission.cell.facts.received_ms;
+    let (door, returned) = mission
+        .shared
+        .runtime
+        .perform(&mission.component, mission.call(), event_time_ms, door)
+        .await;
+    (door.into_sight(), returned)
+}
+
+/// How an attempt ended, and what of it people and later steps see.
+struct Verdict {
+    evidence: Evidence,
+    report: Report,
+    outcome: Outcome,
+    retry_after: RetryAfter,
+    /// What went wrong, for people.
+    message: Option<String>,
+    /// What later steps read.
+    output: Option<Value>,
+}
+
+fn judge(mission: &Mission, sight: &Sight, returned: Result<PerformReturn, Stop>) -> Verdict {
+    let now_ms = mission.shared.clock.now_ms();
+    let told = Told::from(returned);
+    let terms = &mission.approved.terms;
+    let evidence = match terms.effect {
+        Effect::Write => sight.write,
+        Effect::Read => sight.read,
+    };
+    let facts = Facts {
+        evidence,
+        denied: sight.denied.is_some(),
+        read_answered_2xx: sight.read_answered_2xx(),
+        report: told.report,
+    };
+    let outcome = match terms.effect {
+        Effect::Write => outcome::of_write(&facts, &terms.trust),
+        Effect::Read => outcome::of_read(&facts, &terms.trust),
+    };
+    let on_the_wire = retry_after(sight.retry_after.as_deref(), now_ms);
+    let own = told
+        .retry_after_ms
+        .map(|ms| RetryAfter::Until(now_ms.saturating_add_unsigned(ms)));
+    let (output, bad_output) = match outcome {
+        Outcome::Confirmed(_) => read_output(mission, told.output.as_deref()),
+        Outcome::Refused(_) | Outcome::Unsent | Outcome::Unknown => (None, None),
+    };
+    Verdict {
+        evidence,
+        report: told.report,
+        outcome,
+        retry_after: if on_the_wire == RetryAfter::None {
+            own.unwrap_or_default()
+        } else {
+            on_the_wire
+        },
+        message: bad_output.or_else(|| journal::what_happened(sight, told.message.as_deref(), outcome)),
+        output,
+    }
+}
+
+/// The output of a confirmed attempt, or what is wrong with it: then the effect stands, and only the steps that need
+/// the output go to a person.
+pub(super) fn read_output(mission: &Mission, text: Option<&str>) -> (Option<Value>, Option<String>) {
+    let Some(text) = text else { return (None, None) };
+    let checked = parse_json(text.as_bytes(), &BodyLimits::default())
+        .map_err(|error| error.to_string())
+        .and_then(|output| {
+            mission
+                .approved
+                .check_output(&output)
+                .map_err(|why| why.to_string())
+                .map(|()| output)
+        });
+    match checked {
+        Ok(output) => (Some(output), None),
+        Err(why) => (
+            None,
+            Some(format!("done, but what the connector gave out cannot be used: {why}")),
+        ),
+    }
+}
+
+/// What a person would search for at the destination.
+pub(super) fn reference(mission: &Mission, output: Option<&Value>) -> Option<String> {
+    match output?.pointer(mission.approved.reference.as_deref()?)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// What the connector said, taken apart.
+struct Told {
+    report: Report,
+    output: Option<String>,
+    message: Option<String>,
+    retry_after_ms: Option<u64>,
+}
+
+impl From<Result<PerformReturn, Stop>> for Told {
+    fn from(returned: Result<PerformReturn, Stop>) -> Self {
+        let problem = |report, problem: Problem| Self {
+            report,
+            output: None,
+            message: Some(problem.message),
+            retry_after_ms: problem.retry_after_ms,
+        };
+        let cut = |cut, stop: &Stop| Self {
+            report: Report::Cut(cut),
+            output: None,
+            message: Some(stop.to_string()),
+            retry_after_ms: None,
+        };
+        match returned {
+            Ok(PerformReturn::Completed(output)) => Self {
+                report: Report::Ok,
+                output: Some(output),
+                message: None,
+                retry_after_ms: None,
+            },
+            Ok(PerformReturn::Rejected(said)) => problem(Report::Rejected, said),
+            Ok(PerformReturn::Unauthorized(said)) => problem(Report::Unauthorized, said),
+            Ok(PerformReturn::Temporary(said)) => problem(Report::Temporary, said),
+            Ok(PerformReturn::Unsure(said)) => problem(Report::Unsure, said),
+            Err(stop @ Stop::Memory) => cut(Cut::Memory, &stop),
+            Err(stop @ Stop::Cpu) => cut(Cut::Cpu, &stop),
+            Err(stop @ Stop::WallClock) => cut(Cut::WallClock, &stop),
+            // Busy never gets here; a guest that did not start is cut like one that trapped before sending.
+            Err(stop @ (Stop::Trap(_) | Stop::Busy)) => cut(Cut::Trap, &stop),
+        }
+    }
+}
+
+async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Result<Tried, Abandoned> {
+    let shared = &mission.shared;
+    let at_ms = shared.clock.now_ms();
+    let gate = shared.gate(&mission.approved);
+    gate.note(
+        mission.step,
+        health(verdict.evidence, verdict.outcome, sight.tried),
+        at_ms,
+    );
+    gate.heed(
+        verdict.evidence,
+        verdict.retry_after,
+        at_ms,
+        mission.policy.wait_longest_ms,
+    );
+    let end = AttemptEnd {
+        at_ms,
+        outcome: verdict.outcome,
+        evidence: verdict.evidence,
+        over_ms: sight.over_ms.unwrap_or(at_ms),
+        tried: sight.tried,
+        retry_after: verdict.retry_after,
+        hold: None,
+        blocked: sight.blocked,
+    };
+    let circumstances = Circumstances {
+        now_ms: at_ms,
+        overtaken: sight.overtaken,
+        blocked: sight.blocked,
+        jitter: shared.jitter(),
+    };
+    let live = mission.cell.steps.lock().await[mission.index].clone();
+    let has_intent = live.last_number == mission.number;
+    // Without an intent nobody knows of this attempt yet.
+    let standing = if has_intent {
+        live.standing
+    } else {
+        step::apply(&live.standing, &Event::Begin)?
+    };
+    let event = step::after_attempt(
+        &standing,
+        &end,
+        &mission.approved.terms,
+        &mission.policy,
+        &circumstances,
+    );
+    let row = ledger::AttemptEnd {
+        number: mission.number,
+        kind: mission.kind,
+        has_intent,
+        place: Some(mission.place(&sight.origin)),
+        evidence: verdict.evidence,
+        status: sight.status(),
+        report: Some(verdict.report),
+        outcome: Some(verdict.outcome),
+        finding: None,
+        message: verdict.message.clone(),
+        started_ms: mission.started_ms,
+        ended_ms: end.over_ms,
+    };
+    journal::attempt(mission, &row, &event);
+    let change = Change {
+        events: if has_intent {
+            vec![event]
+        } else {
+            vec![Event::Begin, event]
+        },
+        attempt: Some(row),
+        last_error: verdict.message,
+        reference: reference(mission, verdict.output.as_ref()),
+        output: verdict.output,
+        input: Some(mission.input.clone()),
+    };
+    shared.settle(&mission.cell, mission.index, change).await?;
+    Ok(Tried::Settled)
+}
+
+/// What an attempt says about its destination. A refusal is a sign of health; being told to wait says neither.
+fn health(evidence: Evidence, outcome: Outcome, tried: bool) -> Health {
+    match (evidence, outcome) {
+        (Evidence::Answered(425 | 429), _) => Health::Silent,
+        (Evidence::Answered(500..=599), _) | (_, Outcome::Unknown) => Health::Bad,
+        (Evidence::Answered(_), _) => Health::Good,
+        (Evidence::MaybeSent | Evidence::NothingSent, _) if tried => Health::Bad,
+        (Evidence::None | Evidence::NothingSent | Evidence::MaybeSent, _) => Health::Silent,
+    }
+}

@@ -1,0 +1,136 @@
+//! Asking the destination, by the same key, whether the effect exists. It only reads; the rules are the domain's.
+
+use super::Shared;
+use super::attempt::{Tried, read_output, reference};
+use super::journal;
+use super::mission::Mission;
+use super::outbound::Outbound;
+use super::settle::{Abandoned, Change};
+use crate::ledger;
+use crate::runtime::{GuestDoubt, LookupReturn, Stop};
+use oncegate_domain::doubt::{Circumstances, Finding, FindingReport, LookupSight, judge_lookup};
+use oncegate_domain::evidence::Evidence;
+use oncegate_domain::retry::retry_after;
+use oncegate_domain::step::{self, Event, LookupEnd};
+use std::sync::Arc;
+
+/// One lookup of a step in doubt.
+pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
+    let shared = &mission.shared;
+    let asked_ms = mission.started_ms;
+    let live = mission.cell.steps.lock().await[mission.index].clone();
+    let doubt = GuestDoubt {
+        first_sent_ms: live.standing.first_intent_ms.unwrap_or(asked_ms).unsigned_abs(),
+        status: live.standing.doubt.as_ref().and_then(|doubt| doubt.status),
+    };
+    let door = Outbound::new(Arc::clone(mission));
+    let event_time_ms = mission.cell.facts.received_ms;
+    let (door, returned) = shared
+        .runtime
+        .lookup(&mission.component, mission.call(), doubt, event_time_ms, door)
+        .await;
+    if matches!(returned, Err(Stop::Busy)) {
+        return Ok(Tried::Busy);
+    }
+    let sight = door.into_sight();
+    let said = Said::from(returned);
+    let saw = LookupSight::of(&sight.read_statuses, &mission.approved.terms.trust);
+    let finding = judge_lookup(said.report, saw);
+    let at_ms = shared.clock.now_ms();
+    let told_to_wait = matches!(sight.read, Evidence::Answered(425 | 429));
+    let end = LookupEnd {
+        asked_ms,
+        at_ms,
+        finding,
+        counted: sight.tried && !told_to_wait,
+        retry_after: retry_after(sight.retry_after.as_deref(), at_ms),
+        hold: None,
+    };
+    let gate = shared.gate(&mission.approved);
+    gate.heed(sight.read, end.retry_after, at_ms, mission.policy.wait_longest_ms);
+    let (output, bad_output) = match finding {
+        Finding::Found => read_output(mission, said.output.as_deref()),
+        Finding::Absent | Finding::Unsure => (None, None),
+    };
+    let message = bad_output.or(said.why).or_else(|| sight.note.clone());
+    let change = after(mission, &end, ledger_row(mission, &sight, &end, message.clone())).await?;
+    let change = Change {
+        last_error: if finding == Finding::Found { None } else { message },
+        reference: said.reference.or_else(|| reference(mission, output.as_ref())),
+        output,
+        ..change
+    };
+    shared.settle(&mission.cell, mission.index, change).await?;
+    Ok(Tried::Settled)
+}
+
+async fn after(mission: &Arc<Mission>, end: &LookupEnd, row: ledger::AttemptEnd) -> Result<Change, Abandoned> {
+    let shared: &Shared = &mission.shared;
+    let circumstances = Circumstances {
+        now_ms: end.at_ms,
+        overtaken: false,
+        blocked: None,
+        jitter: shared.jitter(),
+    };
+    let standing = mission.cell.steps.lock().await[mission.index].standing.clone();
+    let begun = step::apply(&standing, &Event::Begin)?;
+    let event = step::after_lookup(&begun, end, &mission.approved.terms, &mission.policy, &circumstances);
+    journal::attempt(mission, &row, &event);
+    Ok(Change {
+        events: vec![Event::Begin, event],
+        attempt: Some(row),
+        ..Change::of(event)
+    })
+}
+
+fn ledger_row(
+    mission: &Mission,
+    sight: &super::outbound::Sight,
+    end: &LookupEnd,
+    message: Option<String>,
+) -> ledger::AttemptEnd {
+    ledger::AttemptEnd {
+        number: mission.number,
+        kind: mission.kind,
+        has_intent: false,
+        place: Some(mission.place(&sight.origin)),
+        evidence: sight.read,
+        status: sight.status(),
+        report: None,
+        outcome: None,
+        finding: Some(end.finding),
+        message,
+        started_ms: mission.started_ms,
+        ended_ms: end.at_ms,
+    }
+}
+
+/// What the connector said about a lookup, taken apart.
+struct Said {
+    report: FindingReport,
+    output: Option<String>,
+    reference: Option<String>,
+    why: Option<String>,
+}
+
+impl From<Result<LookupReturn, Stop>> for Said {
+    fn from(returned: Result<LookupReturn, Stop>) -> Self {
+        let nothing = |report, why| Self {
+            report,
+            output: None,
+            reference: None,
+            why,
+        };
+        match returned {
+            Ok(LookupReturn::Found { output, reference, .. }) => Self {
+                report: FindingReport::Found,
+                output: Some(output),
+                reference: (!reference.is_empty()).then_some(reference),
+                why: None,
+            },
+            Ok(LookupReturn::Absent) => nothing(FindingReport::Absent, None),
+            Ok(LookupReturn::Unsure(why)) => nothing(FindingReport::Unsure, Some(why)),
+            Err(stop) => nothing(FindingReport::Unsure, Some(stop.to_string())),
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! What stands behind a guest's `http.send`: check → record the intent → send → keep the evidence.
+//!
+//! The intent cannot be forgotten: a write can only be sent with what the ledger returns for it. What the guest reports
+//! later is not this file's business; it keeps what the host saw.
+
+use super::mission::Mission;
+use crate::catalog::{KeyPlace, Purpose, RequestKind};
+use crate::egress::{Exchange, Outgoing, Permit, Place};
+use crate::ledger::{AttemptKind, Intent, LedgerError, NewIntent, StoredRequest};
+use crate::runtime::{Door, LogLevel, Request, Response, SendError};
+use oncegate_domain::doubt::Blocked;
+use oncegate_domain::evidence::Evidence;
+use oncegate_domain::limits;
+use oncegate_domain::step::{self, Event};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::sync::Arc;
+
+/// What the host saw of one call.
+#[derive(Debug)]
+pub struct Sight {
+    /// Of the one mutating request.
+    pub write: Evidence,
+    /// Of the strongest reading request.
+    pub read: Evidence,
+    /// Every status that a reading request was answered with.
+    pub read_statuses: Vec<u16>,
+    /// Why a request was denied, if one was.
+    pub denied: Option<String>,
+    /// Something tried to connect or send.
+    pub tried: bool,
+    /// `Retry-After` of the latest answer, if it carried one.
+    pub retry_after: Option<String>,
+    /// When the exchange of the mutating request was over.
+    pub over_ms: Option<i64>,
+    /// What keeps a doubt from being settled by a resend.
+    pub blocked: Option<Blocked>,
+    /// A later change of the same thing was sent: this one must not follow it.
+    pub overtaken: bool,
+    /// Where the latest request went.
+    pub origin: String,
+    /// The latest answer or transport error, for people.
+    pub note: Option<String>,
+}
+
+impl Default for Sight {
+    fn default() -> Self {
+        Self {
+            write: Evidence::None,
+            read: Evidence::None,
+            read_statuses: Vec::new(),
+            denied: None,
+            tried: false,
+            retry_after: None,
+            over_ms: None,
+            blocked: None,
+            overtaken: false,
+            origin: String::new(),
+            note: None,
+        }
+    }
+}
+
+impl Sight {
+    /// A reading request was answered 2xx.
+    pub fn read_answered_2xx(&self) -> bool {
+        self.read_statuses.iter().any(|status| (200..300).contains(status))
+    }
+
+    /// Status of the mutating request's answer, else that of the last read.
+    pub fn status(&self) -> Option<u16> {
+        match self.write {
+            Evidence::Answered(status) => Some(status),
+            Evidence::None => self.read_statuses.last().copied(),
+            Evidence::NothingSent | Evidence::MaybeSent => None,
+        }
+    }
+}
+
+/// One call's way out.
+pub struct Outbound {
+    mission: Arc<Mission>,
+    sight: Sight,
+    reads: u32,
+}
+
+impl Outbound {
+    pub(super) fn new(mission: Arc<Mission>) -> Self {
+        Self {
+            mission,
+            sight: Sight::default(),
+            reads: 0,
+        }
+    }
+
+    /// What was seen, once the call is over.
+    pub fn into_sight(self) -> Sight {
+        self.sight
+    }
+
+    fn deny(&mut self, why: String) -> SendError {
+        self.sight.denied.get_or_insert_with(|| why.clone());
+        SendError::Denied(why)
+    }
+
+    /// What may be sent at all, as the bytes that would leave (without credentials).
+    fn check(
+        &mut self,
+        mission: &Mission,
+        place: &Place,
+        request: &Request,
+    ) -> Result<(RequestKind, Outgoing), SendError> {
+        let purpose = if mission.kind == AttemptKind::Lookup {
+            Purpose::Lookup
+        } else {
+            Purpose::Perform
+        };
+        let kind = mission
+            .approved
+            .check(request, purpose, &mission.key)
+            .map_err(|denied| self.deny(denied.0))?;
+        let out = Outgoing {
+            method: request.method.to_ascii_uppercase(),
+            origin: place.origin.to_string(),
+            path_and_query: path_and_query(request),
+            headers: with_key(request, kind, mission),
+            body: request.body.clone(),
+        };
+        out.check().map_err(|bad| self.deny(bad.to_string()))?;
+        match kind {
+            RequestKind::Read if self.reads >= limits::READS_PER_ATTEMPT_MAX => Err(self.deny(format!(
+                "a call may read at most {} times",
+                limits::READS_PER_ATTEMPT_MAX
+            ))),
+            RequestKind::Read => Ok((kind, out)),
+            RequestKind::Write => self.check_write(&out).map(|()| (kind, out)),
+        }
+    }
+
+    /// One mutating request per attempt; a resend is the same request to the same place, or it is nothing.
+    fn check_write(&mut self, out: &Outgoing) -> Result<(), SendError> {
+        if self.sight.write != Evidence::None {
+            return Err(self.deny("this attempt has sent its one changing request already".to_owned()));
+        }
+        let changed = match &self.mission.recorded {
+            Some(recorded) if recorded.place.origin != out.origin => Some(Blocked::PlaceChanged),
+            Some(recorded) if recorded.request != stored(out) => Some(Blocked::RequestChanged),
+            Some(_) | None => None,
+        };
+        match changed {
+            None => Ok(()),
+            Some(blocked) => {
+                self.sight.blocked = Some(blocked);
+                Err(self
+                    .deny("this is not the request that was recorded before; only that one may be repeated".to_owned()))
+            }
+        }
+    }
+
+    async fn exchange(&mut self, kind: RequestKind, place: &Place, out: Outgoing) -> Result<Exchange, SendError> {
+        let mission = Arc::clone(&self.mission);
+        let shared = &mission.shared;
+        self.sight.tried = true;
+        self.sight.origin.clone_from(&out.origin);
+        // From here until the exchange says more, this is what is known should the guest be cut off in the middle.
+        *self.evidence(kind) = Evidence::NothingSent;
+        let channel = shared
+            .egress
+            .connect(place, mission.reuse(kind))
+            .await
+            .map_err(|error| self.nothing_sent(error.to_string()))?;
+        let permit = match kind {
+            RequestKind::Read => Permit::Read,
+            RequestKind::Write => {
+                let intent = record_intent(&mission, &out)
+                    .await
+                    .map_err(|error| self.not_recorded(&error))?;
+                Permit::Write {
+                    send_by_ms: intent.send_by_ms(),
+                    send_by_boot_ms: intent.send_by_boot_ms(),
+                }
+            }
+        };
+        *self.evidence(kind) = Evidence::MaybeSent;
+        let exchange = shared
+            .egress
+            .send(
+                channel,
+                &out,
+                mission.signing.credential(),
+                permit,
+                &mission.exchange_limits(),
+                &mission.signing.mask,
+            )
+            .await;
+        self.keep(kind, &exchange);
+        Ok(exchange)
+    }
+
+    fn evidence(&mut self, kind: RequestKind) -> &mut Evidence {
+        match kind {
+            RequestKind::Read => &mut self.sight.read,
+            RequestKind::Write => &mut self.sight.write,
+        }
+    }
+
+    fn keep(&mut self, kind: RequestKind, exchange: &Exchange) {
+        match kind {
+            RequestKind::Write => {
+                self.sight.write = exchange.evidence;
+                self.sight.over_ms = Some(exchange.over_ms);
+            }
+            RequestKind::Read => {
+                self.sight.read = self.sight.read.max(exchange.evidence);
+                self.sight
+                    .read_statuses
+                    .extend(exchange.answer.as_ref().map(|answer| answer.status));
+            }
+        }
+        self.sight.note = match &exchange.answer {
+            Some(answer) => Some(excerpt(answer.status, &answer.body)),
+            None => exchange.error.clone(),
+        };
+        if let Some(answer) = &exchange.answer {
+            self.sight.retry_after = answer.header("retry-after").map(str::to_owned);
+        }
+    }
+
+    fn nothing_sent(&mut self, why: String) -> SendError {
+        self.sight.note = Some(why.clone());
+        SendError::NothingSent(why)
+    }
+
+    fn not_recorded(&mut self, error: &LedgerError) -> SendError {
+        self.sight.overtaken = matches!(error, LedgerError::Overtaken { .. });
+        self.nothing_sent(format!("not sent, because it could not be recorded first: {error}"))
+    }
+}
+
+impl Door for Outbound {
+    async fn send(&mut self, request: Request) -> Result<Response, SendError> {
+        let mission = Arc::clone(&self.mission);
+        let Some(place) = mission.approved.places.get(&request.endpoint) else {
+            return Err(self.deny(format!("the connection has no endpoint {:?}", request.endpoint)));
+        };
+        let (kind, out) = self.check(&mission, place, &request)?;
+        if kind == RequestKind::Read {
+            self.reads += 1;
+        }
+        let exchange = self.exchange(kind, place, out).await?;
+        match (exchange.evidence, exchange.answer) {
+            (_, Some(answer)) => Ok(Response {
+                status: answer.status,
+                headers: answer.headers,
+                body: answer.body,
+            }),
+            (Evidence::None | Evidence::NothingSent, None) => {
+                Err(SendError::NothingSent(exchange.error.unwrap_or_default()))
+            }
+            (Evidence::MaybeSent | Evidence::Answered(_), None) => {
+                Err(SendError::MaybeSent(exchange.error.unwrap_or_default()))
+            }
+        }
+    }
+
+    fn log(&mut self, level: LogLevel, message: String, fields: Vec<(String, String)>) {
+        let mission = &self.mission;
+        let message = mission.signing.mask.text(message);
+        let fields: Vec<String> = fields
+            .into_iter()
+            .map(|(name, value)| format!("{name}={}", mission.signing.mask.text(value)))
+            .collect();
+        let (flow, key, step) = (
+            mission.cell.facts.flow.flow.name(),
+            mission.cell.facts.key.as_str(),
+            &mission.name,
+        );
+        match level {
+            LogLevel::Debug => tracing::debug!(flow, key, step, ?fields, connector_says = ?message),
+            LogLevel::Info => tracing::info!(flow, key, step, ?fields, connector_says = ?message),
+            LogLevel::Warn | LogLevel::Error => tracing::warn!(flow, key, step, ?fields, connector_says = ?message),
+        }
+    }
+}
+
+/// Makes the intent durable and the step's doubt with it. Runs to its end even when the guest that asked for it is cut
+/// off meanwhile: memory and ledger must not part.
+async fn record_intent(mission: &Arc<Mission>, out: &Outgoing) -> Result<Intent, LedgerError> {
+    let mut steps = Arc::clone(&mission.cell.steps).lock_owned().await;
+    let (mission, request) = (Arc::clone(mission), stored(out));
+    let origin = out.origin.clone();
+    let recorded = tokio::spawn(async move {
+        let clock = &mission.shared.clock;
+        let (at_ms, boot_ms) = (clock.now_ms(), clock.boot_ms());
+        let send_by_ms = at_ms + limits::SEND_BY_MS_MAX.cast_signed();
+        let over_ms = send_by_ms + mission.approved.terms.request_timeout_ms.cast_signed();
+        let live = &mut steps[mission.index];
+        let after = step::apply(&live.standing, &Event::Begin)
+            .and_then(|begun| step::apply(&begun, &Event::Intend { at_ms, over_ms }))
+            .map_err(|illegal| LedgerError::Invalid {
+                what: "an intent",
+                why: illegal.to_string(),
+            })?;
+        let overtaken_after_ms = mission
+            .recorded
+            .as_ref()
+            .and(mission.natural_key)
+            .and(live.standing.last_intent_ms);
+        let intent = NewIntent {
+            run: mission.cell.facts.id,
+            step: live.id,
+            epoch: live.epoch,
+            version: live.version,
+            step_after: after.clone(),
+            due_ms: Some(over_ms),
+            number: mission.number,
+            kind: mission.kind,
+            place: mission.place(&origin),
+            action: mission.approved.action.clone(),
+            input: mission.input.clone(),
+            natural_key: mission.natural_key,
+            overtaken_after_ms,
+            request,
+            at_ms,
+            boot_ms,
+            send_by_ms,
+            send_by_boot_ms: boot_ms + limits::SEND_BY_MS_MAX.cast_signed(),
+            key_window_end_ms: mission.key_window_end_ms(after.first_intent_ms.unwrap_or(at_ms)),
+        };
+        let intent = mission.shared.ledger.intend(intent).await?;
+        live.standing = after;
+        live.version += 1;
+        live.last_number = mission.number;
+        live.input = Some(mission.input.clone());
+        Ok(intent)
+    });
+    recorded
+        .await
+        .unwrap_or_else(|error| Err(LedgerError::Database(format!("recording the intent failed: {error}"))))
+}
+
+fn stored(out: &Outgoing) -> StoredRequest {
+    StoredRequest {
+        method: out.method.clone(),
+        path_and_query: out.path_and_query.clone(),
+        headers: out.headers.clone(),
+        body: out.body.clone(),
+    }
+}
+
+fn with_key(request: &Request, kind: RequestKind, mission: &Mission) -> Vec<(String, String)> {
+    let mut headers = request.headers.clone();
+    if kind == RequestKind::Write
+        && let KeyPlace::Header { name, .. } = &mission.approved.key
+    {
+        headers.push((name.clone(), mission.key.clone()));
+    }
+    headers
+}
+
+/// The query's characters that need no encoding.
+const QUERY_KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+fn path_and_query(request: &Request) -> String {
+    let encode = |text: &str| utf8_percent_encode(text, QUERY_KEPT).to_string();
+    let query: Vec<String> = request
+        .query
+        .iter()
+        .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
+        .collect();
+    if query.is_empty() {
+        request.path.clone()
+    } else {
+        format!("{}?{}", request.path, query.join("&"))
+    }
+}
+
+/// What the destination answered, short enough for a list.
+fn excerpt(status: u16, body: &[u8]) -> String {
+    const CHARS_MAX: usize = 200;
+    let text = String::from_utf8_lossy(body);
+    let short: String = text.chars().take(CHARS_MAX).collect();
+    let more = if text.chars().nth(CHARS_MAX).is_some() {
+        "…"
+    } else {
+        ""
+    };
+    format!("the destination answered {status}: {short}{more}")
+}

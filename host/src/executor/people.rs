@@ -1,0 +1,309 @@
+//! What people decide: about a step in review, about a conflicting event, and to cancel a run. Each names the version
+//! that the person saw; on change nothing happens (DESIGN section 7).
+
+use super::Shared;
+use super::intake::{conflict_key, first_steps};
+use super::live::LiveStep;
+use super::settle::Consequences;
+use crate::flow::EventView;
+use crate::ledger::{
+    Cancel, ConflictDecision, ConflictRun, LedgerError, PersonAction, PersonDecision, ReviewDetail, ReviewSubject,
+    StepWrite,
+};
+use oncegate_domain::id::Id;
+use oncegate_domain::key::key_hash;
+use oncegate_domain::review::{RetryOffer, retry_offer};
+use oncegate_domain::step::{self, Decision, Event, IllegalTransition, Step};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a person decided about a review item.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    /// The item.
+    pub item: Id,
+    /// The version of it that they saw.
+    pub version: i64,
+    /// Who.
+    pub who: String,
+    /// Why, in their words.
+    pub why: String,
+    /// What.
+    pub what: Verb,
+}
+
+/// What can be done about a review item.
+#[derive(Clone, Debug)]
+pub enum Verb {
+    /// Try again. Where the effect may exist the destination is asked first, or the person states that they checked.
+    Retry {
+        /// They checked: it does not exist.
+        stated_absent: bool,
+    },
+    /// It exists.
+    Resolve {
+        /// Where to find it at the destination.
+        reference: Option<String>,
+        /// What later steps read.
+        output: Option<Value>,
+    },
+    /// It must not happen.
+    Discard,
+    /// A conflicting event is the same event.
+    Ignore,
+    /// A conflicting event is another event: run it.
+    Run,
+}
+
+/// Why a decision was not carried out. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum DecisionError {
+    /// There is no such item or run.
+    #[error("there is no {0}; list them again")]
+    NotFound(String),
+    /// It does not fit what the item is about.
+    #[error("{0}")]
+    NotPossible(String),
+    /// The effect may exist, and the host cannot ask.
+    #[error(
+        "the effect may exist at the destination, and the host cannot ask: check there first. If it is there, resolve \
+         with its reference; if it is not, retry and state that you checked, with a reason"
+    )]
+    NeedsStatement,
+    /// A reason is missing.
+    #[error("say why: it is kept with the record")]
+    NeedsReason,
+    /// The step cannot take this where it stands now.
+    #[error("{0}; look at it again")]
+    Illegal(#[from] IllegalTransition),
+    /// The ledger says no, or changed in the meantime.
+    #[error("{0}")]
+    Ledger(#[from] LedgerError),
+}
+
+impl Shared {
+    /// Carries out a person's decision about a review item.
+    pub async fn decide(self: &Arc<Self>, decided: Decided) -> Result<(), DecisionError> {
+        let detail = self.ledger.review_show(decided.item).await?;
+        let detail = detail.ok_or_else(|| DecisionError::NotFound(format!("review item {}", decided.item)))?;
+        match (detail.item.subject.clone(), &decided.what) {
+            (ReviewSubject::Step { step, .. }, Verb::Retry { .. } | Verb::Resolve { .. } | Verb::Discard) => {
+                self.decide_step(&detail, step, decided).await
+            }
+            (ReviewSubject::Conflict { .. }, Verb::Ignore | Verb::Run) => self.decide_conflict(&detail, decided).await,
+            (ReviewSubject::Step { .. }, Verb::Ignore | Verb::Run) => {
+                let why = "this item is a step: retry, resolve or discard it";
+                Err(DecisionError::NotPossible(why.to_owned()))
+            }
+            (ReviewSubject::Conflict { .. }, Verb::Retry { .. } | Verb::Resolve { .. } | Verb::Discard) => {
+                let why = "this item is a conflicting event: ignore it (the same event) or run it (another event)";
+                Err(DecisionError::NotPossible(why.to_owned()))
+            }
+        }
+    }
+
+    async fn decide_step(
+        self: &Arc<Self>,
+        detail: &ReviewDetail,
+        step: Id,
+        decided: Decided,
+    ) -> Result<(), DecisionError> {
+        let run = detail.run.run.id;
+        let cell = self
+            .cell(run)
+            .await
+            .map_err(|error| DecisionError::NotPossible(error.to_string()))?;
+        let cell = cell.ok_or_else(|| DecisionError::NotFound(format!("run {run}")))?;
+        let mut steps = cell.steps.lock().await;
+        let index = steps.iter().position(|live| live.id == step);
+        let index = index.ok_or_else(|| DecisionError::NotFound(format!("step {step}")))?;
+        let at_ms = self.clock.now_ms();
+        let live = &steps[index];
+        let (action, decision, output, reference) = match decided.what {
+            Verb::Retry { stated_absent } => {
+                self.check_retry(live, stated_absent, &decided.why)?;
+                (
+                    PersonAction::Retry,
+                    Decision::Retry { at_ms, stated_absent },
+                    None,
+                    None,
+                )
+            }
+            Verb::Resolve { reference, output } => (PersonAction::Resolve, Decision::Resolve, output, reference),
+            Verb::Discard => (PersonAction::Discard, Decision::Discard, None, None),
+            Verb::Ignore | Verb::Run => return Err(DecisionError::NotPossible("this item is a step".to_owned())),
+        };
+        if decided.why.trim().is_empty() && action != PersonAction::Retry {
+            return Err(DecisionError::NeedsReason);
+        }
+        let after = step::apply(&live.standing, &Event::Decide(decision))?;
+        let mut consequences = Consequences::of(&cell, &steps, index, &after, at_ms)?;
+        let write = StepWrite {
+            due_ms: after.due_ms(),
+            output: output.clone(),
+            reference,
+            ..StepWrite::new(step, live.version, after.clone())
+        };
+        self.ledger
+            .decide(PersonDecision {
+                item: decided.item,
+                version: decided.version,
+                who: decided.who,
+                why: decided.why,
+                action,
+                stated_absent: matches!(
+                    decision,
+                    Decision::Retry {
+                        stated_absent: true,
+                        ..
+                    }
+                ),
+                at_ms,
+                step: write,
+                others: consequences.others.iter().map(|(_, write)| write.clone()).collect(),
+                run_state: Some(consequences.run_state),
+            })
+            .await
+            .inspect_err(|_| self.live.forget(run))?;
+        let epoch = self.ledger.epoch();
+        for live in steps.iter_mut() {
+            live.epoch = epoch;
+        }
+        let live = &mut steps[index];
+        live.standing = after;
+        live.version += 1;
+        live.output = output.or(live.output.take());
+        let mut ready = consequences.take_over(&mut steps);
+        ready.push(step);
+        drop(steps);
+        self.after_commit(&cell, consequences.run_state, &ready);
+        Ok(())
+    }
+
+    fn check_retry(&self, live: &LiveStep, stated_absent: bool, why: &str) -> Result<(), DecisionError> {
+        if stated_absent && why.trim().is_empty() {
+            return Err(DecisionError::NeedsReason);
+        }
+        let offer = match self.approved_now(live) {
+            Some(approved) => retry_offer(&live.standing, &approved.terms),
+            // Without the connection nobody can ask.
+            None => live.standing.in_doubt().then_some(RetryOffer::NeedsStatement),
+        };
+        match offer {
+            Some(RetryOffer::NeedsStatement) if !stated_absent => Err(DecisionError::NeedsStatement),
+            Some(RetryOffer::OneClick | RetryOffer::LooksUpFirst | RetryOffer::NeedsStatement) | None => Ok(()),
+        }
+    }
+
+    async fn decide_conflict(self: &Arc<Self>, detail: &ReviewDetail, decided: Decided) -> Result<(), DecisionError> {
+        let at_ms = self.clock.now_ms();
+        if decided.why.trim().is_empty() {
+            return Err(DecisionError::NeedsReason);
+        }
+        let run = match decided.what {
+            Verb::Run => Some(self.conflict_run(detail).await?),
+            Verb::Ignore | Verb::Retry { .. } | Verb::Resolve { .. } | Verb::Discard => None,
+        };
+        let decision = ConflictDecision {
+            item: decided.item,
+            version: decided.version,
+            who: decided.who,
+            why: decided.why,
+            at_ms,
+            run,
+        };
+        if let Some(run) = self.ledger.decide_conflict(decision).await? {
+            let cell = self
+                .cell(run)
+                .await
+                .map_err(|error| DecisionError::NotPossible(error.to_string()))?;
+            if let Some(cell) = cell {
+                let ready: Vec<Id> = cell.steps.lock().await.iter().map(|live| live.id).collect();
+                ready.into_iter().for_each(|step| self.offer(&cell, step));
+            }
+        }
+        Ok(())
+    }
+
+    async fn conflict_run(&self, detail: &ReviewDetail) -> Result<ConflictRun, DecisionError> {
+        let event = detail.conflicting.as_ref();
+        let event = event.ok_or_else(|| DecisionError::NotFound("conflicting event".to_owned()))?;
+        let cell = self
+            .cell(detail.run.run.id)
+            .await
+            .map_err(|error| DecisionError::NotPossible(error.to_string()))?;
+        let cell = cell.ok_or_else(|| DecisionError::NotFound(format!("run {}", detail.run.run.id)))?;
+        let flow = &cell.facts.flow.flow;
+        let not_possible = |why: String| DecisionError::NotPossible(why);
+        let body = super::parse_body(&event.content_type, &event.body).map_err(not_possible)?;
+        let id = event.id.to_string();
+        let view = EventView {
+            id: &id,
+            received_ms: event.received_ms,
+            source: &event.source,
+            body: &body,
+            headers: &event.headers,
+            query: &event.query,
+        };
+        let context = flow.context(&view).map_err(|error| not_possible(error.to_string()))?;
+        let key = conflict_key(&cell.facts.key, event.id).map_err(|error| not_possible(error.to_string()))?;
+        Ok(ConflictRun {
+            flow_revision: detail.run.flow_revision,
+            key_hash: key_hash(&self.secret, &cell.facts.flow.id.to_string(), &key),
+            key,
+            context,
+            steps: first_steps(flow, self.clock.now_ms()),
+        })
+    }
+
+    /// Cancels what has not been sent. A step in doubt is settled first, never resent.
+    pub async fn cancel(self: &Arc<Self>, run: Id, who: String, why: String) -> Result<(), DecisionError> {
+        if why.trim().is_empty() {
+            return Err(DecisionError::NeedsReason);
+        }
+        let cell = self
+            .cell(run)
+            .await
+            .map_err(|error| DecisionError::NotPossible(error.to_string()))?;
+        let cell = cell.ok_or_else(|| DecisionError::NotFound(format!("run {run}")))?;
+        let at_ms = self.clock.now_ms();
+        let mut steps = cell.steps.lock().await;
+        let cancelled: Vec<(usize, Step)> = steps
+            .iter()
+            .enumerate()
+            .filter(|(_, live)| !live.standing.is_final())
+            .filter_map(|(index, live)| Some((index, step::apply(&live.standing, &Event::Cancel { at_ms }).ok()?)))
+            .collect();
+        if cancelled.is_empty() {
+            return Err(DecisionError::NotPossible(format!(
+                "nothing of run {run} is left to cancel"
+            )));
+        }
+        let consequences = Consequences::of_many(&cell, &steps, &cancelled, at_ms)?;
+        let writes = cancelled.iter().map(|(index, after)| StepWrite {
+            due_ms: after.due_ms(),
+            ..StepWrite::new(steps[*index].id, steps[*index].version, after.clone())
+        });
+        let cancel = Cancel {
+            run,
+            who,
+            why,
+            at_ms,
+            steps: writes.collect(),
+            run_state: consequences.run_state,
+        };
+        self.ledger
+            .cancel(cancel)
+            .await
+            .inspect_err(|_| self.live.forget(run))?;
+        let mut ready = Vec::new();
+        for (index, after) in cancelled {
+            ready.extend(after.due_ms().map(|_| steps[index].id));
+            steps[index].standing = after;
+            steps[index].version += 1;
+        }
+        drop(steps);
+        self.after_commit(&cell, consequences.run_state, &ready);
+        Ok(())
+    }
+}

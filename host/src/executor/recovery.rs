@@ -1,0 +1,78 @@
+//! What the host does first: it reads what an earlier process left under way. The ledger is read as it stands (DESIGN
+//! section 5): an intent without evidence may have been sent; without an intent nothing was.
+
+use super::Shared;
+use super::settle::{Abandoned, Change};
+use crate::ledger::{AttemptEnd, DueStep, OpenIntent};
+use oncegate_domain::evidence::Evidence;
+use oncegate_domain::outcome::Outcome;
+use oncegate_domain::step::{self, Wait};
+use std::sync::Arc;
+
+const PAGE: u32 = 500;
+
+/// Settles every step that an earlier process left under way; how many there were.
+pub async fn recover(shared: &Arc<Shared>) -> Result<usize, Abandoned> {
+    let mut after = None;
+    let mut found = 0;
+    loop {
+        let page = shared.ledger.unfinished(after, PAGE).await?;
+        for due in &page {
+            keep_pause(shared, due);
+            if let Some(open) = due.open {
+                found += usize::from(settle(shared, due, open).await?);
+            }
+        }
+        after = page.last().map(DueStep::cursor);
+        if page.len() < PAGE as usize {
+            return Ok(found);
+        }
+    }
+}
+
+async fn settle(shared: &Arc<Shared>, due: &DueStep, open: OpenIntent) -> Result<bool, Abandoned> {
+    let Some(cell) = shared.cell(due.run).await? else {
+        return Ok(false);
+    };
+    let steps = cell.steps.lock().await.clone();
+    let Some(index) = steps.iter().position(|live| live.id == due.id) else {
+        return Ok(false);
+    };
+    let at_ms = shared.clock.now_ms();
+    let Some(event) = step::recover(&steps[index].standing, at_ms) else {
+        return Ok(false);
+    };
+    let why = "the host stopped before it knew what became of the request".to_owned();
+    let attempt = AttemptEnd {
+        number: open.number,
+        kind: open.kind,
+        has_intent: true,
+        place: None,
+        evidence: Evidence::MaybeSent,
+        status: None,
+        report: None,
+        outcome: Some(Outcome::Unknown),
+        finding: None,
+        message: Some(why.clone()),
+        started_ms: open.at_ms,
+        ended_ms: at_ms,
+    };
+    let change = Change {
+        attempt: Some(attempt),
+        ..Change::of(event).with_error(why)
+    };
+    shared.settle(&cell, index, change).await?;
+    Ok(true)
+}
+
+/// A destination that asked for a pause is left alone after a restart as well.
+fn keep_pause(shared: &Shared, due: &DueStep) {
+    if let step::State::Waiting {
+        reason: Wait::RateLimited,
+        until_ms,
+    } = due.state.state
+        && let Some(pace) = shared.pace(&due.connection)
+    {
+        shared.gates.of(&due.connection, pace).pause_until(until_ms);
+    }
+}
