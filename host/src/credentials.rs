@@ -74,9 +74,10 @@ pub fn resolve(source: &SecretSource, secrets_dir: &Path) -> Result<Secret, Cred
         SecretSource::Env(name) if !name.starts_with(ENV_PREFIX) => {
             return Err(CredentialError::ForbiddenVariable(name.clone()));
         }
-        SecretSource::Env(name) => {
-            (name.clone(), std::env::var(name).map_err(|_| CredentialError::NoVariable(name.clone()))?)
-        }
+        SecretSource::Env(name) => (
+            name.clone(),
+            std::env::var(name).map_err(|_| CredentialError::NoVariable(name.clone()))?,
+        ),
         SecretSource::File(path) => (path.display().to_string(), read_file(path, secrets_dir)?),
     };
     let text = text.strip_suffix('\n').unwrap_or(&text);
@@ -84,7 +85,10 @@ pub fn resolve(source: &SecretSource, secrets_dir: &Path) -> Result<Secret, Cred
     if (SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&text.len()) {
         Ok(Secret(text.to_owned()))
     } else {
-        Err(CredentialError::Length { place, bytes: text.len() })
+        Err(CredentialError::Length {
+            place,
+            bytes: text.len(),
+        })
     }
 }
 
@@ -94,7 +98,10 @@ fn read_file(path: &Path, secrets_dir: &Path) -> Result<String, CredentialError>
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(outside());
     }
-    let unreadable = |source| CredentialError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |source| CredentialError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
     let folder = secrets_dir.canonicalize().map_err(unreadable)?;
     let real = folder.join(path).canonicalize().map_err(unreadable)?;
     if !real.starts_with(&folder) {
@@ -113,12 +120,16 @@ mod tests {
         std::fs::create_dir(&secrets).unwrap();
         write(&secrets);
         let source = SecretSource::File(name.into());
-        resolve(&source, &secrets).map(|secret| secret.expose().to_owned()).map_err(|error| error.to_string())
+        resolve(&source, &secrets)
+            .map(|secret| secret.expose().to_owned())
+            .map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_file_below_the_folder_is_read_without_its_line_end() {
-        let read = check("crm", |secrets| std::fs::write(secrets.join("crm"), "s3cret-token\r\n").unwrap());
+        let read = check("crm", |secrets| {
+            std::fs::write(secrets.join("crm"), "s3cret-token\r\n").unwrap()
+        });
         assert_eq!(read.as_deref(), Ok("s3cret-token"));
     }
 
@@ -136,7 +147,11 @@ mod tests {
 
     #[test]
     fn a_secret_has_a_length_that_can_be_masked() {
-        let of = |bytes: usize| check("s", |secrets| std::fs::write(secrets.join("s"), "x".repeat(bytes)).unwrap());
+        let of = |bytes: usize| {
+            check("s", |secrets| {
+                std::fs::write(secrets.join("s"), "x".repeat(bytes)).unwrap()
+            })
+        };
         assert!(of(SECRET_BYTES_MIN - 1).unwrap_err().contains("7 bytes"));
         assert!(of(SECRET_BYTES_MIN).is_ok());
         assert!(of(SECRET_BYTES_MAX).is_ok());
@@ -147,7 +162,10 @@ mod tests {
     fn only_variables_of_our_own_can_be_named() {
         let read = |name: &str| resolve(&SecretSource::Env(name.to_owned()), Path::new("."));
         assert!(matches!(read("PATH"), Err(CredentialError::ForbiddenVariable(_))));
-        assert!(matches!(read("ONCEGATE_SECRET_NOT_SET"), Err(CredentialError::NoVariable(_))));
+        assert!(matches!(
+            read("ONCEGATE_SECRET_NOT_SET"),
+            Err(CredentialError::NoVariable(_))
+        ));
     }
 
     #[test]

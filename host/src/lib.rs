@@ -4,10 +4,15 @@
 pub mod build;
 pub mod catalog;
 pub mod clock;
+pub mod config;
 pub mod credentials;
 pub mod destination;
 pub mod egress;
 pub mod executor;
 pub mod flow;
 pub mod ledger;
+pub mod problem;
 pub mod runtime;
+pub mod serve;
+pub mod telemetry;
+pub mod triggers;

@@ -1,0 +1,194 @@
+//! Brings a host up and down: data directory → ledger → catalog → executor → listener, and back in the opposite order.
+
+use crate::catalog::{Catalog, CatalogError};
+use crate::clock::SharedClock;
+use crate::config::Config;
+use crate::egress::Egress;
+use crate::executor::{Abandoned, Executor, Parts};
+use crate::ledger::{Ledger, LedgerError};
+use crate::runtime::{Runtime, RuntimeError, RuntimeLimits};
+use crate::triggers::{self, Hooks, HooksLimits};
+use axum::Router;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// How long attempts in flight may take to end when the host goes down.
+const STOP_WITHIN: Duration = Duration::from_secs(30);
+
+/// A host that is up.
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its parts, for those who look inside (tests, the demo).
+    pub host: Host,
+    stop: CancellationToken,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+/// Everything of a host but its listener.
+#[derive(Clone)]
+pub struct Host {
+    /// The ledger.
+    pub ledger: Ledger,
+    /// Flows, connections and connectors.
+    pub catalog: Catalog,
+    /// The executor.
+    pub executor: Executor,
+    /// Runs connectors.
+    pub runtime: Runtime,
+    /// The time.
+    pub clock: SharedClock,
+    /// Below this folder `file:` secrets are read.
+    pub secrets_dir: PathBuf,
+}
+
+/// Why a host did not come up.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The data directory cannot be used.
+    #[error("cannot use the data directory {}: {source}", path.display())]
+    Data {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The ledger cannot be opened or read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The runtime cannot be made.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The catalog cannot be read.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// Recovery failed.
+    #[error("recovery failed: {0}")]
+    Recovery(#[from] Abandoned),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; choose another with --listen")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl Host {
+    /// Opens the data directory and begins to work on what is there. `secrets_dir` is `DATA/secrets`.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub async fn open(data: &Path, config: &Config, clock: SharedClock) -> Result<Self, ServeError> {
+        prepare(data).map_err(|source| ServeError::Data {
+            path: data.to_owned(),
+            source,
+        })?;
+        let ledger = Ledger::open(data, Arc::clone(&clock)).await?;
+        let limits = RuntimeLimits {
+            calls_max: config.limits.calls_max,
+            ..RuntimeLimits::default()
+        };
+        let runtime = Runtime::new(limits, Some(&data.join("cache")))?;
+        let catalog = Catalog::load(&ledger, &runtime).await?;
+        let secrets_dir = data.join("secrets");
+        let parts = Parts {
+            ledger: ledger.clone(),
+            catalog: catalog.clone(),
+            runtime: runtime.clone(),
+            egress: Egress::new(Arc::clone(&clock)),
+            clock: Arc::clone(&clock),
+            secrets_dir: secrets_dir.clone(),
+            calls_max: config.limits.calls_max,
+        };
+        let executor = Executor::start(parts).await?;
+        Ok(Self {
+            ledger,
+            catalog,
+            executor,
+            runtime,
+            clock,
+            secrets_dir,
+        })
+    }
+
+    /// Ends the work in order: attempts in flight first, then the ledger.
+    pub async fn close(&self) {
+        self.executor.stop(STOP_WITHIN).await;
+        self.ledger.close().await;
+    }
+
+    fn hooks(&self, config: &Config) -> Hooks {
+        let limits = HooksLimits {
+            body_bytes_max: config.limits.hook_body_bytes_max,
+            body_ms_max: config.limits.hook_body_ms_max,
+            at_once_max: config.limits.hooks_at_once_max,
+        };
+        Hooks::new(
+            self.executor.clone(),
+            self.catalog.clone(),
+            Arc::clone(&self.clock),
+            self.secrets_dir.clone(),
+            config.trusted_proxies.clone(),
+            &limits,
+        )
+    }
+}
+
+impl Server {
+    /// Brings a host up.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub async fn start(data: &Path, config: &Config, clock: SharedClock) -> Result<Self, ServeError> {
+        let listening = |source| ServeError::Listen {
+            address: config.listen,
+            source,
+        };
+        // Listening first: a second host on the same address is told so before it touches anything.
+        let listener = TcpListener::bind(config.listen).await.map_err(listening)?;
+        let address = listener.local_addr().map_err(listening)?;
+        let host = Host::open(data, config, clock).await?;
+        let app = Router::new().merge(triggers::router(Arc::new(host.hooks(config))));
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let service = app.into_make_service_with_connect_info::<SocketAddr>();
+        let serving = tokio::spawn(async move {
+            axum::serve(listener, service)
+                .with_graceful_shutdown(async move { stopped.cancelled().await })
+                .await
+        });
+        Ok(Self {
+            address,
+            host,
+            stop,
+            serving,
+        })
+    }
+
+    /// Takes in nothing new, lets attempts in flight end, closes the ledger.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.host.executor.stop(STOP_WITHIN).await;
+        if tokio::time::timeout(STOP_WITHIN, self.serving).await.is_err() {
+            tracing::warn!("some requests did not end in time");
+        }
+        self.host.ledger.close().await;
+    }
+}
+
+/// Only this user may read what is below.
+fn prepare(data: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    for folder in [data.to_owned(), data.join("secrets")] {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}

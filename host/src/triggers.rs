@@ -1,0 +1,9 @@
+//! Where events come in. A delivery is answered 2xx only after its run is durable.
+
+mod body;
+mod rate;
+mod source;
+mod verify;
+mod webhook;
+
+pub use webhook::{Hooks, HooksLimits, router};

@@ -1,0 +1,250 @@
+//! `POST /hooks/{path}`: path → limits → method and type → raw body → signature → inflate → parse → key → durable.
+//!
+//! In this order, so that what costs us least is refused first, and nothing of a body is interpreted before its
+//! signature was checked over the bytes as sent.
+
+use super::body::{self, Bounds};
+use super::rate::Windows;
+use super::{source, verify};
+use crate::catalog::{ActiveFlow, Catalog};
+use crate::clock::SharedClock;
+use crate::executor::{Delivery, Executor, IntakeError, parse_body};
+use crate::flow::{Respond, Verify, Webhook};
+use crate::ledger::Accepted;
+use crate::problem::Problem;
+use axum::extract::{ConnectInfo, Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use axum::{Json, Router};
+use oncegate_domain::id::Id;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::Semaphore;
+
+/// How long a hook with `respond = "result"` waits before it answers 202.
+const RESULT_WAIT_MS: i64 = 25_000;
+/// When the host cannot store: come again after this.
+const UNAVAILABLE_S: u64 = 5;
+/// Headers kept with an event.
+const HEADERS_MAX: usize = 100;
+
+/// What one host takes in.
+#[derive(Clone, Debug)]
+pub struct HooksLimits {
+    /// Bytes of one body.
+    pub body_bytes_max: usize,
+    /// Time for one body, in milliseconds.
+    pub body_ms_max: u64,
+    /// Deliveries being taken in at the same time.
+    pub at_once_max: usize,
+}
+
+/// Everything that taking in a delivery needs.
+pub struct Hooks {
+    executor: Executor,
+    catalog: Catalog,
+    clock: SharedClock,
+    secrets_dir: PathBuf,
+    trusted_proxies: Vec<IpAddr>,
+    bounds: Bounds,
+    at_once: Arc<Semaphore>,
+    windows: Windows,
+    refused: AtomicU64,
+}
+
+impl Hooks {
+    /// The hooks of one host.
+    pub fn new(
+        executor: Executor,
+        catalog: Catalog,
+        clock: SharedClock,
+        secrets_dir: PathBuf,
+        trusted_proxies: Vec<IpAddr>,
+        limits: &HooksLimits,
+    ) -> Self {
+        Self {
+            executor,
+            catalog,
+            clock,
+            secrets_dir,
+            trusted_proxies,
+            bounds: Bounds {
+                bytes_max: limits.body_bytes_max,
+                ms_max: limits.body_ms_max,
+            },
+            at_once: Arc::new(Semaphore::new(limits.at_once_max)),
+            windows: Windows::default(),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// Deliveries that were refused since the start; nothing of them was stored.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
+/// The routes of the hooks.
+pub fn router(hooks: Arc<Hooks>) -> Router {
+    Router::new().route("/hooks/{*path}", any(receive)).with_state(hooks)
+}
+
+async fn receive(
+    State(hooks): State<Arc<Hooks>>,
+    Path(path): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response {
+    match hooks.take_in(&path, query, peer.ip(), request).await {
+        Ok(response) => response,
+        Err(problem) => {
+            hooks.refused.fetch_add(1, Ordering::Relaxed);
+            tracing::info!(path = ?path, status = problem.status.as_u16(), why = problem.detail, "delivery refused");
+            let no_method = problem.status == StatusCode::METHOD_NOT_ALLOWED;
+            let mut response = problem.into_response();
+            if no_method {
+                response
+                    .headers_mut()
+                    .insert(header::ALLOW, HeaderValue::from_static("POST"));
+            }
+            response
+        }
+    }
+}
+
+impl Hooks {
+    async fn take_in(
+        &self,
+        path: &str,
+        query: BTreeMap<String, String>,
+        peer: IpAddr,
+        request: Request,
+    ) -> Result<Response, Problem> {
+        let active = self.catalog.flow_by_path(path);
+        let active = active.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "no flow listens on this path"))?;
+        let hook = active
+            .flow
+            .webhook()
+            .ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "this flow has no hook"))?;
+        self.check_limits(hook, source::of(peer, request.headers(), &self.trusted_proxies))?;
+        let Ok(_place) = self.at_once.try_acquire() else {
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "busy; send it again").retry_after(1));
+        };
+        if request.method() != Method::POST {
+            return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, "a hook takes POST"));
+        }
+        let content_type = body::media_type(request.headers())?;
+        let (parts, incoming) = request.into_parts();
+        let raw = body::read(incoming, self.bounds).await?;
+        let verified_by = self.verify(hook, &parts.headers)?;
+        let plain = body::inflate(&parts.headers, &raw, self.bounds)?;
+        let parsed = parse_body(&content_type, &plain).map_err(|why| Problem::new(StatusCode::BAD_REQUEST, why))?;
+        let delivery = Delivery {
+            flow: Arc::clone(&active),
+            received_ms: self.clock.now_ms(),
+            source: "webhook".to_owned(),
+            verified_by: verified_by.to_owned(),
+            raw: plain,
+            body: parsed,
+            content_type,
+            headers: readable(&parts.headers),
+            query,
+        };
+        let accepted = self.executor.accept(delivery).await.map_err(|error| refused(&error))?;
+        self.answer(&active, hook, accepted).await
+    }
+
+    fn check_limits(&self, hook: &Webhook, source: IpAddr) -> Result<(), Problem> {
+        let now_ms = self.clock.now_ms();
+        let limits = [(hook.limit.per_source, Some(source)), (hook.limit.total, None)];
+        for (rate, of) in limits.into_iter().filter_map(|(rate, of)| Some((rate?, of))) {
+            if let Err(wait_ms) = self.windows.count(&hook.path, of, rate, now_ms) {
+                let seconds = wait_ms.div_ceil(1_000).max(1);
+                let detail = "this hook was called too often; send it again later";
+                return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(seconds));
+            }
+        }
+        Ok(())
+    }
+
+    fn verify(&self, hook: &Webhook, headers: &HeaderMap) -> Result<&'static str, Problem> {
+        verify::check(&hook.verify, headers, &self.secrets_dir).map_err(|error| match error {
+            verify::NotVerified::Wrong => Problem::new(StatusCode::UNAUTHORIZED, error.to_string()),
+            verify::NotVerified::NoSecret(_) => {
+                // The caller learns nothing of our set-up; the operator reads it in the log.
+                tracing::error!(path = hook.path, %error, "a hook cannot be verified");
+                Problem::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "this hook is not set up yet; send it again later",
+                )
+                .retry_after(UNAVAILABLE_S)
+            }
+        })
+    }
+
+    /// What the caller learns. An open hook is never told whether a key existed.
+    async fn answer(&self, active: &ActiveFlow, hook: &Webhook, accepted: Accepted) -> Result<Response, Problem> {
+        let (run, state, duplicate, conflict) = match &accepted {
+            Accepted::New { run, .. } => (*run, "pending", false, false),
+            Accepted::Duplicate { run, state, .. } => (*run, state.as_str(), true, false),
+            Accepted::Conflict { run, .. } => (*run, "needs_review", false, true),
+        };
+        if duplicate || conflict {
+            tracing::info!(flow = active.flow.name(), %run, duplicate, conflict, "same key again: not executed");
+        }
+        if hook.verify == Verify::None {
+            return Ok((StatusCode::ACCEPTED, Json(json!({ "accepted": true }))).into_response());
+        }
+        if hook.respond == Respond::Result && !conflict {
+            return self.result(run, duplicate).await;
+        }
+        let mut answer = json!({ "run": run.to_string(), "state": state, "duplicate": duplicate });
+        if conflict {
+            answer["conflict"] = Value::Bool(true);
+        }
+        Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
+    }
+
+    async fn result(&self, run: Id, duplicate: bool) -> Result<Response, Problem> {
+        let until_ms = self.clock.now_ms() + RESULT_WAIT_MS;
+        let unavailable = |error: crate::ledger::LedgerError| {
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).retry_after(UNAVAILABLE_S)
+        };
+        let result = self.executor.result(run, until_ms).await.map_err(unavailable)?;
+        let (status, state, outputs) = match result {
+            Some(result) if result.finished => (StatusCode::OK, result.state.as_str(), result.outputs),
+            Some(result) => (StatusCode::ACCEPTED, result.state.as_str(), Value::Null),
+            None => (StatusCode::ACCEPTED, "pending", Value::Null),
+        };
+        let answer = json!({ "run": run.to_string(), "state": state, "duplicate": duplicate, "result": outputs });
+        Ok((status, Json(answer)).into_response())
+    }
+}
+
+fn refused(error: &IntakeError) -> Problem {
+    match error {
+        IntakeError::Event(error) => Problem::new(StatusCode::BAD_REQUEST, error.to_string()),
+        IntakeError::Ledger(error) => {
+            tracing::error!(%error, "an event could not be stored, so it was not accepted");
+            let detail = "the event could not be stored; nothing was done with it, send it again";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(UNAVAILABLE_S)
+        }
+    }
+}
+
+/// Headers that flows may read and that are kept with the event: none that carries a credential.
+fn readable(headers: &HeaderMap) -> BTreeMap<String, String> {
+    const SECRET: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
+    headers
+        .iter()
+        .filter(|(name, _)| !SECRET.contains(&name.as_str()))
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .take(HEADERS_MAX)
+        .collect()
+}
