@@ -1,6 +1,7 @@
 //! Oncegate: a WebAssembly plugin host for no-code automations that changes each destination at most once per business
 //! event and loses nothing. `docs/ARCHITECTURE.md` is the map.
 
+pub mod api;
 pub mod build;
 pub mod catalog;
 pub mod clock;

@@ -1,11 +1,12 @@
 //! Brings a host up and down: data directory → ledger → catalog → executor → listener, and back in the opposite order.
 
+use crate::api::{self, Api, Names, new_token, token_hash};
 use crate::catalog::{Catalog, CatalogError};
 use crate::clock::SharedClock;
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::executor::{Abandoned, Executor, Parts};
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{Ledger, LedgerError, NewToken};
 use crate::runtime::{Runtime, RuntimeError, RuntimeLimits};
 use crate::triggers::{self, Hooks, HooksLimits};
 use axum::Router;
@@ -124,6 +125,20 @@ impl Host {
         self.ledger.close().await;
     }
 
+    fn api(&self, config: &Config, listen: SocketAddr) -> Api {
+        Api {
+            ledger: self.ledger.clone(),
+            catalog: self.catalog.clone(),
+            executor: self.executor.clone(),
+            runtime: self.runtime.clone(),
+            clock: Arc::clone(&self.clock),
+            names: Names {
+                listen,
+                public: config.public_host(),
+            },
+        }
+    }
+
     fn hooks(&self, config: &Config) -> Hooks {
         let limits = HooksLimits {
             body_bytes_max: config.limits.hook_body_bytes_max,
@@ -155,7 +170,10 @@ impl Server {
         let listener = TcpListener::bind(config.listen).await.map_err(listening)?;
         let address = listener.local_addr().map_err(listening)?;
         let host = Host::open(data, config, clock).await?;
-        let app = Router::new().merge(triggers::router(Arc::new(host.hooks(config))));
+        announce(data, address, &host).await?;
+        let app = Router::new()
+            .merge(triggers::router(Arc::new(host.hooks(config))))
+            .merge(api::router(Arc::new(host.api(config, address))));
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let service = app.into_make_service_with_connect_info::<SocketAddr>();
@@ -181,6 +199,52 @@ impl Server {
         }
         self.host.ledger.close().await;
     }
+}
+
+/// Writes down where this host is and how to get in, for commands on the same machine. The token is made when there is
+/// none; only its digest is in the ledger, so a lost file means a new token.
+async fn announce(data: &Path, address: SocketAddr, host: &Host) -> Result<(), ServeError> {
+    let failed = |source| ServeError::Data {
+        path: data.to_owned(),
+        source,
+    };
+    private_file(&data.join("address"), &format!("{address}\n")).map_err(failed)?;
+    let path = data.join("token");
+    let known = match std::fs::read_to_string(&path) {
+        Ok(token) => host.ledger.token(token_hash(token.trim())).await?.is_some(),
+        Err(_) => false,
+    };
+    if known {
+        return Ok(());
+    }
+    let token = new_token().map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+    private_file(&path, &format!("{token}\n")).map_err(failed)?;
+    let new = NewToken {
+        name: "admin".to_owned(),
+        hash: token_hash(&token),
+        role: "admin".to_owned(),
+        expires_ms: None,
+        at_ms: host.clock.now_ms(),
+    };
+    host.ledger.save_token(new).await?;
+    tracing::info!(path = %path.display(), "an access token was made");
+    Ok(())
+}
+
+/// Written whole or not at all, readable by this user alone from its first byte.
+fn private_file(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let part = path.with_extension("part");
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&part)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&part, path)
 }
 
 /// Only this user may read what is below.

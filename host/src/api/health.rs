@@ -1,0 +1,45 @@
+//! Is this host well, and what did it do?
+
+use super::{Api, ledger_problem};
+use crate::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Ready: the ledger answers, and everything that is active can be used.
+pub(super) async fn ready(State(api): State<Arc<Api>>) -> Result<String, Problem> {
+    api.ledger.next_due_ms().await.map_err(ledger_problem)?;
+    let broken = api.catalog.snapshot().broken().len();
+    Ok(if broken == 0 {
+        "ready\n".to_owned()
+    } else {
+        format!("ready, but {broken} parts cannot be used\n")
+    })
+}
+
+/// What is in the ledger, counted.
+pub(super) async fn counts(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    let counts = api.ledger.counts().await.map_err(ledger_problem)?;
+    let runs: Map<String, Value> = counts
+        .runs
+        .iter()
+        .map(|(state, count)| (state.as_str().to_owned(), json!(count)))
+        .collect();
+    let review: Map<String, Value> = counts
+        .review
+        .iter()
+        .map(|(reason, count)| (reason.clone(), json!(count)))
+        .collect();
+    Ok(Json(json!({
+        "events": counts.events,
+        "duplicates": counts.duplicates,
+        "conflicts": counts.conflicts,
+        "runs": runs,
+        "review": review,
+        "effects": counts.effects,
+        "writer": api.ledger.writer_counts(),
+        "in_memory": api.executor.seated(),
+        "broken": api.catalog.snapshot().broken(),
+    })))
+}

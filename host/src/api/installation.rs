@@ -1,0 +1,156 @@
+//! What describes the installation: flows, connectors, connections, the audit trail, and applying a folder.
+
+use super::guard::Caller;
+use super::{Api, PageQuery, ledger_problem, view};
+use crate::catalog::RequestKind;
+use crate::catalog::folder::FolderError;
+use crate::problem::Problem;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+pub(super) async fn audit(State(api): State<Arc<Api>>, Query(query): Query<PageQuery>) -> Result<Json<Value>, Problem> {
+    let items = api.ledger.audit_list(query.into()).await.map_err(ledger_problem)?;
+    Ok(Json(view::items(items.items.iter().map(view::audit), items.next)))
+}
+
+pub(super) async fn flows(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    let rows = api.ledger.catalog_all().await.map_err(ledger_problem)?;
+    let snapshot = api.catalog.snapshot();
+    let items = rows.flows.iter().map(|row| {
+        let active = snapshot.flow(row.id);
+        let hook = active.as_ref().and_then(|active| active.flow.webhook());
+        json!({
+            "id": row.id.to_string(),
+            "name": row.name,
+            "title": active.as_ref().map(|active| active.flow.title()),
+            "revision": row.revision,
+            "active": row.active,
+            "hook": hook.map(|hook| format!("/hooks/{}", hook.path)),
+            "open": hook.map(|hook| hook.verify == crate::flow::Verify::None),
+            "uses": active.map(|active| active.flow.uses()),
+        })
+    });
+    Ok(Json(view::items(items, None)))
+}
+
+pub(super) async fn connectors(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    let rows = api.ledger.catalog_all().await.map_err(ledger_problem)?;
+    let items = rows
+        .connectors
+        .iter()
+        .map(|row| json!({ "name": row.name, "version": row.version, "digest": row.digest, "bytes": row.bytes.len() }));
+    Ok(Json(view::items(items, None)))
+}
+
+/// Connections as they are in force. Of a secret only the place is known here, and not even that is shown.
+pub(super) async fn connections(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    let rows = api.ledger.catalog_all().await.map_err(ledger_problem)?;
+    let snapshot = api.catalog.snapshot();
+    let items = rows.connections.iter().map(|row| {
+        let inforce = snapshot.connection(&row.name);
+        let actions = inforce.map(|connection| {
+            let action = |approved: &Arc<crate::catalog::Approved>| {
+                let writes = approved
+                    .requests()
+                    .iter()
+                    .filter(|rule| rule.kind == RequestKind::Write);
+                json!({ "name": approved.action, "writes": writes.map(ToString::to_string).collect::<Vec<_>>() })
+            };
+            connection.actions.values().map(action).collect::<Vec<_>>()
+        });
+        json!({
+            "name": row.name,
+            "revision": row.revision,
+            "active": row.active,
+            "connector": inforce.map(|connection| connection.spec.connector.clone()),
+            "account": inforce.map(|connection| connection.spec.account.clone()),
+            "digest": row.digest,
+            "flows": row.flows,
+            "actions": actions,
+        })
+    });
+    Ok(Json(view::items(items, None)))
+}
+
+/// An installation folder, as it is sent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ApplyBody {
+    files: Vec<File>,
+    /// Only say what would change.
+    #[serde(default)]
+    dry_run: bool,
+    /// Connections whose changed connector is approved.
+    #[serde(default)]
+    approve: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// Relative to the folder.
+    path: String,
+    base64: String,
+}
+
+pub(super) async fn apply(
+    State(api): State<Arc<Api>>,
+    Extension(Caller(who)): Extension<Caller>,
+    Json(body): Json<ApplyBody>,
+) -> Result<Json<Value>, Problem> {
+    let failed = |error: std::io::Error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
+    let folder = tempfile::tempdir().map_err(failed)?;
+    for file in &body.files {
+        let path = inside(folder.path(), &file.path)?;
+        let wrong = |_| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                format!("{}: the content is not base64", file.path),
+            )
+        };
+        let bytes = STANDARD.decode(&file.base64).map_err(wrong)?;
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(failed)?;
+        }
+        std::fs::write(&path, bytes).map_err(failed)?;
+    }
+    let plan = api
+        .catalog
+        .plan(folder.path(), &body.approve)
+        .await
+        .map_err(|error| folder_problem(&error))?;
+    let said = plan.to_string();
+    if !body.dry_run {
+        api.catalog
+            .apply(plan, &who, api.clock.now_ms())
+            .await
+            .map_err(|error| folder_problem(&error))?;
+    }
+    Ok(Json(json!({ "applied": !body.dry_run, "plan": said })))
+}
+
+/// A file's place in the folder. A path that leads out of it would write where the host may and the caller may not.
+fn inside(folder: &Path, path: &str) -> Result<std::path::PathBuf, Problem> {
+    let relative = Path::new(path);
+    if path.is_empty() || !relative.components().all(|part| matches!(part, Component::Normal(_))) {
+        let detail = format!("{path:?} is no path inside the folder");
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
+    Ok(folder.join(relative))
+}
+
+fn folder_problem(error: &FolderError) -> Problem {
+    let status = match error {
+        FolderError::Problems(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        FolderError::Unapproved(..) | FolderError::Stale => StatusCode::CONFLICT,
+        FolderError::Catalog(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    Problem::new(status, error.to_string())
+}
