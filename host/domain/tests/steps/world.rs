@@ -1,0 +1,559 @@
+//! A little world around one step: a destination that counts effects, a network that loses answers, a host that dies, a
+//! person. What they do is drawn from a list of numbers, so that a failing sequence shrinks.
+//!
+//! The destination is true to the terms (keys are honoured for the window, nothing takes effect later than `lookup_after`,
+//! a 4xx that the connector calls a refusal did nothing): the promise rests on that, and on nothing else here.
+
+use crate::play::{HOUR_MS, TIMEOUT_MS, terms};
+use oncegate_domain::doubt::{
+    Blocked, Circumstances, Dedup, Finding, FindingReport, LookupSight, Terms, judge_lookup,
+};
+use oncegate_domain::evidence::{Cut, Evidence, Facts, Report};
+use oncegate_domain::outcome::{Outcome, Trust, of_write};
+use oncegate_domain::retry::{Policy, RetryAfter};
+use oncegate_domain::review::{RetryOffer, retry_offer};
+use oncegate_domain::step::{
+    self, AttemptEnd, Decision, Event, LookupEnd, Move, Next, Retry, Review, State, Step, Wait,
+};
+
+/// Numbers to choose by; when they are used up, the play is over.
+pub struct Dice(std::vec::IntoIter<u16>);
+
+impl Dice {
+    pub fn new(numbers: Vec<u16>) -> Dice {
+        Dice(numbers.into_iter())
+    }
+
+    /// In `0..sides`; 0 when the numbers are used up.
+    fn roll(&mut self, sides: u64) -> u64 {
+        u64::from(self.0.next().unwrap_or(0)) % sides
+    }
+
+    fn one_in(&mut self, sides: u64) -> bool {
+        self.roll(sides) == sides - 1
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.roll(choices.len() as u64) as usize]
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.len() == 0
+    }
+}
+
+/// What the test knows by itself, without asking the step: the oracle.
+#[derive(Debug, Default)]
+struct Known {
+    /// An attempt may have taken effect, and nothing has settled it.
+    doubt: bool,
+    /// When the exchange of the last unknown attempt was over.
+    over_ms: i64,
+    /// When lookups that counted said absent since the last unknown attempt.
+    absents: Vec<i64>,
+    /// Lookups that counted since the last unknown attempt.
+    asked: bool,
+    /// A person asked for another try without a statement, and nobody has asked since.
+    must_ask: bool,
+    first_intent_ms: Option<i64>,
+    resends_after_absent: u32,
+    /// Since the last decision of a person.
+    counted: u32,
+    lookups: u32,
+    cancelled: bool,
+    resolved: bool,
+    final_state: Option<State>,
+}
+
+pub struct World {
+    dice: Dice,
+    pub step: Step,
+    terms: Terms,
+    policy: Policy,
+    now_ms: i64,
+    known: Known,
+    blocked: Option<Blocked>,
+    overtaken: bool,
+    /// When each effect takes place. A natural one is listed again for each repeat.
+    effects: Vec<i64>,
+    /// When the request that had the effect was received: its key is known for the window.
+    key_known_ms: Option<i64>,
+    log: Vec<String>,
+}
+
+impl World {
+    pub fn new(numbers: Vec<u16>) -> World {
+        let mut dice = Dice::new(numbers);
+        let dedup = match dice.roll(3) {
+            0 => Dedup::None,
+            1 => Dedup::Key { window_ms: dice.of(&[60_000, HOUR_MS, 24 * HOUR_MS]) },
+            _ => Dedup::Natural { repeat_within_ms: dice.of(&[60_000, 600_000]) },
+        };
+        let lookup_after_ms = dice.of(&[None, Some(1_000), Some(30_000), Some(300_000)]);
+        let policy = Policy {
+            attempts: dice.of(&[8, 1, 2, 3]),
+            refusals: dice.of(&[1, 2]),
+            wait_longest_ms: dice.of(&[24 * HOUR_MS, HOUR_MS]),
+            ..Policy::default()
+        };
+        let trust = Trust {
+            confirms: dice.of(&[&[][..], &[409, 404]]).to_vec(),
+            refused_before_effect: vec![503],
+            absent_on: vec![404],
+            errors_in_2xx_refused: dice.one_in(2),
+            may_find: dice.one_in(2),
+        };
+        let terms = Terms { absent_to_review: dice.one_in(5), trust, ..terms(dedup, lookup_after_ms) };
+        World {
+            dice,
+            step: step::apply(&Step::new(), &Event::Ready { at_ms: 0 }).unwrap(),
+            terms,
+            policy,
+            now_ms: 0,
+            known: Known::default(),
+            blocked: None,
+            overtaken: false,
+            effects: vec![],
+            key_known_ms: None,
+            log: vec![],
+        }
+    }
+
+    pub fn play(&mut self) {
+        while !self.dice.is_over() {
+            self.turn();
+        }
+    }
+
+    fn turn(&mut self) {
+        self.pass_time();
+        self.weather();
+        if self.disturb() {
+            return;
+        }
+        let now = self.circumstances();
+        let play = step::next_move(&self.step, &self.terms, &self.policy, &now);
+        self.log.push(format!("{} {:?}: {play:?}", self.now_ms, self.step.state));
+        match play {
+            Move::WaitUntil(at_ms) => {
+                assert!(at_ms > self.now_ms, "{self}");
+                self.now_ms = at_ms;
+            }
+            Move::Nothing => {}
+            Move::Review(reason) => self.apply(Event::Hold { at_ms: self.now_ms, next: Next::Review(reason) }),
+            Move::Lookup => self.lookup(),
+            Move::Perform => self.attempt(false),
+            Move::Resend => self.attempt(true),
+        }
+    }
+
+    fn circumstances(&mut self) -> Circumstances {
+        let jitter = self.dice.of(&[0.0, 1.0, -1.0]);
+        Circumstances { now_ms: self.now_ms, overtaken: self.overtaken, blocked: self.blocked, jitter }
+    }
+
+    fn pass_time(&mut self) {
+        let steps = [0, 0, 0, 0, 500, 40_000, HOUR_MS as i64, 30 * HOUR_MS as i64];
+        self.now_ms += self.dice.of(&steps);
+    }
+
+    /// The place may change while a step is in doubt, and change back; a later intent may come up, for good.
+    fn weather(&mut self) {
+        if self.dice.one_in(12) {
+            self.blocked = self.dice.of(&[None, Some(Blocked::PlaceChanged), Some(Blocked::OtherHost)]);
+        }
+        self.overtaken |= self.dice.one_in(20);
+    }
+
+    /// What others do to the step between its own moves; true when something happened.
+    fn disturb(&mut self) -> bool {
+        if let State::NeedsReview { .. } = self.step.state {
+            self.person();
+            return true;
+        }
+        match self.dice.roll(24) {
+            0 if !self.step.is_final() && !self.known.cancelled => {
+                self.known.cancelled = true;
+                self.apply(Event::Cancel { at_ms: self.now_ms });
+                true
+            }
+            1 if !self.step.is_final() && self.known.doubt && self.has_effect() => {
+                self.known.doubt = false;
+                self.apply(Event::LateConfirmation);
+                true
+            }
+            2 if matches!(self.step.state, State::Pending | State::Retrying { .. } | State::Waiting { .. }) => {
+                self.hold();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn hold(&mut self) {
+        let wait = self.dice.of(&[Wait::BreakerOpen, Wait::Paused, Wait::ConnectionBlocked, Wait::RateLimited]);
+        let until_ms = self.now_ms + self.dice.of(&[1_000, 60_000, 2 * HOUR_MS as i64]);
+        let now = self.circumstances();
+        let event = step::hold(&self.step, wait, until_ms, &self.terms, &self.policy, &now);
+        self.apply(event);
+    }
+
+    fn person(&mut self) {
+        let offer = retry_offer(&self.step, &self.terms).unwrap();
+        if self.known.doubt {
+            assert_ne!(offer, RetryOffer::OneClick, "no one-click retry in doubt\n{self}");
+        }
+        // The person's word is true: they say that it does not exist only when it does not and cannot come any more.
+        let truly_absent = !self.has_effect() && self.known.doubt && self.now_ms >= self.visible_ms();
+        let decision = match self.dice.roll(8) {
+            0 => Decision::Discard,
+            1 if self.has_effect() => Decision::Resolve,
+            2 if !self.known.cancelled => {
+                self.known.cancelled = true;
+                self.known.lookups = 0;
+                return self.apply(Event::Cancel { at_ms: self.now_ms });
+            }
+            _ => Decision::Retry { at_ms: self.now_ms, stated_absent: truly_absent && self.dice.one_in(2) },
+        };
+        match decision {
+            Decision::Retry { stated_absent, .. } => {
+                self.known.cancelled = false;
+                self.known.counted = 0;
+                self.known.lookups = 0;
+                self.known.doubt &= !stated_absent;
+                self.known.absents.clear();
+                self.known.asked = false;
+                self.known.must_ask = self.known.doubt;
+            }
+            Decision::Resolve => {
+                self.known.doubt = false;
+                self.known.resolved = true;
+            }
+            Decision::Discard => self.known.doubt = false,
+        }
+        self.apply(Event::Decide(decision));
+    }
+
+    /// An effect took place, or is under way and will.
+    fn has_effect(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
+    fn visible_ms(&self) -> i64 {
+        self.known.over_ms + self.terms.lookup_after_ms.unwrap_or(300_000).max(TIMEOUT_MS) as i64
+    }
+
+    fn attempt(&mut self, resend: bool) {
+        assert_eq!(resend, self.known.doubt, "in doubt it is a resend, else it is not\n{self}");
+        self.apply(Event::Begin);
+        match self.dice.roll(8) {
+            0 => return self.crash(),
+            1 => return self.ended_without_request(resend),
+            _ => {}
+        }
+        self.may_send();
+        let at_ms = self.now_ms;
+        let over_ms = at_ms + 5_000 + TIMEOUT_MS as i64;
+        self.apply(Event::Intend { at_ms, over_ms });
+        self.known.first_intent_ms.get_or_insert(at_ms);
+        if self.dice.one_in(8) {
+            self.arrive();
+            self.unknown(over_ms);
+            self.known.counted += 1;
+            return self.crash();
+        }
+        let (evidence, report) = self.exchange();
+        let facts = Facts { evidence, denied: self.dice.one_in(9), read_answered_2xx: false, report };
+        self.finish(&facts, true);
+    }
+
+    /// The rules of DESIGN section 5, stated once more and independently: may a request leave now?
+    fn may_send(&mut self) {
+        assert!(!self.known.cancelled, "a cancelled step sends nothing\n{self}");
+        if !self.known.doubt {
+            return;
+        }
+        assert_ne!(self.blocked, Some(Blocked::PlaceChanged), "nothing is sent to another place in doubt\n{self}");
+        assert!(!self.known.must_ask, "a click in doubt asks before it sends\n{self}");
+        let first_ms = self.known.first_intent_ms.unwrap();
+        let asks = self.terms.lookup_after_ms.map(|after_ms| after_ms.max(TIMEOUT_MS) as i64);
+        match self.terms.dedup {
+            Dedup::Natural { repeat_within_ms } => {
+                assert!(self.now_ms < first_ms + repeat_within_ms as i64, "past the natural bound\n{self}");
+                assert!(!self.overtaken, "an old value over a newer one\n{self}");
+                assert!(self.blocked.is_none(), "another host's intent\n{self}");
+                let asked_out = self.known.lookups >= self.policy.attempts;
+                assert!(self.known.asked || asks.is_none() || asked_out, "a lookup by content comes first\n{self}");
+            }
+            Dedup::None => {
+                assert!(self.blocked.is_none(), "another host's intent without keys\n{self}");
+                assert!(self.absent_twice(asks), "without key it takes a conclusive absent\n{self}");
+                self.resend_after_absent();
+            }
+            Dedup::Key { window_ms } => {
+                let end_ms = first_ms + (window_ms / 10 * 9) as i64;
+                let open = self.now_ms + (TIMEOUT_MS as i64) < end_ms;
+                assert!(open || self.absent_twice(asks), "the key window is over\n{self}");
+                assert!(self.known.resends_after_absent == 0, "a second doubt is never resent\n{self}");
+                if !self.known.absents.is_empty() {
+                    self.resend_after_absent();
+                }
+                let asked_out = self.known.lookups >= self.policy.attempts;
+                let absent = !self.known.absents.is_empty();
+                assert!(asks.is_none() || asked_out || absent, "it is asked before the key is leant on\n{self}");
+            }
+        }
+    }
+
+    fn absent_twice(&self, apart_ms: Option<i64>) -> bool {
+        match (self.known.absents.first(), self.known.absents.last(), apart_ms) {
+            (Some(first_ms), Some(last_ms), Some(apart_ms)) => last_ms - first_ms >= apart_ms,
+            _ => false,
+        }
+    }
+
+    /// The conclusive absent ends the doubt; it allows one resend in the life of the step.
+    fn resend_after_absent(&mut self) {
+        assert!(!self.terms.absent_to_review, "the connection wants a person\n{self}");
+        self.known.resends_after_absent += 1;
+        assert_eq!(self.known.resends_after_absent, 1, "one resend in the life of a step\n{self}");
+        self.known.doubt = false;
+    }
+
+    /// The request takes effect at the destination, at once or as late as the terms allow.
+    fn arrive(&mut self) {
+        if let Dedup::Key { window_ms } = self.terms.dedup
+            && let Some(known_ms) = self.key_known_ms
+            && self.now_ms < known_ms + window_ms as i64
+        {
+            return;
+        }
+        let late_ms = self.terms.lookup_after_ms.unwrap_or(0).max(TIMEOUT_MS) as i64 - 1;
+        self.effects.push(self.now_ms + self.dice.of(&[0, late_ms]));
+        self.key_known_ms = Some(self.now_ms);
+    }
+
+    /// What the wire brings, and what the connector makes of it; a destination true to the terms.
+    fn exchange(&mut self) -> (Evidence, Report) {
+        let any = [
+            Report::Ok,
+            Report::Rejected,
+            Report::Temporary,
+            Report::Unsure,
+            Report::Unauthorized,
+            Report::Cut(Cut::Trap),
+        ];
+        let report = self.dice.of(&any);
+        match self.dice.roll(12) {
+            0 => (Evidence::NothingSent, report),
+            1..=3 => {
+                if self.dice.one_in(2) {
+                    self.arrive();
+                }
+                (Evidence::MaybeSent, report)
+            }
+            4 => (Evidence::Answered(401), report),
+            5 => (Evidence::Answered(429), report),
+            6 => (Evidence::Answered(503), report),
+            7 => {
+                let refused = self.terms.trust.errors_in_2xx_refused
+                    && matches!(report, Report::Rejected | Report::Unauthorized);
+                if !refused {
+                    self.arrive();
+                }
+                (Evidence::Answered(200), report)
+            }
+            // "It exists already" is answered, and confirmed by ok, only where it does.
+            8 if self.has_effect() => (Evidence::Answered(409), report),
+            8 | 9 => (Evidence::Answered(422), report),
+            10 => (Evidence::Answered(403), report),
+            _ => {
+                if self.dice.one_in(2) {
+                    self.arrive();
+                }
+                (Evidence::Answered(self.dice.of(&[500, 302, 408])), report)
+            }
+        }
+    }
+
+    fn ended_without_request(&mut self, resend: bool) {
+        let report = self.dice.of(&[Report::Ok, Report::Rejected, Report::Temporary, Report::Cut(Cut::Trap)]);
+        let facts = Facts {
+            evidence: Evidence::None,
+            denied: self.dice.one_in(3),
+            // What it says it found is there: `may_find` was granted because the connector's word is good.
+            read_answered_2xx: self.has_effect() && self.now_ms >= self.visible_ms(),
+            report,
+        };
+        if resend && facts.denied {
+            let end = AttemptEnd { blocked: Some(Blocked::RequestChanged), ..self.end(&facts, false) };
+            return self.end_attempt(end);
+        }
+        let tried = self.dice.one_in(2);
+        self.finish(&facts, tried);
+    }
+
+    fn end(&mut self, facts: &Facts, tried: bool) -> AttemptEnd {
+        let took_ms = self.dice.of(&[0, 200, TIMEOUT_MS as i64]);
+        self.now_ms += took_ms;
+        let told_ms = self.now_ms + self.dice.of(&[5_000, 2 * HOUR_MS as i64, 48 * HOUR_MS as i64]);
+        let hold = (Wait::BreakerOpen, self.now_ms + 30_000);
+        AttemptEnd {
+            at_ms: self.now_ms,
+            outcome: of_write(facts, &self.terms.trust),
+            evidence: facts.evidence,
+            over_ms: self.now_ms,
+            tried,
+            retry_after: if self.dice.one_in(4) { RetryAfter::Until(told_ms) } else { RetryAfter::None },
+            hold: if self.dice.one_in(4) { Some(hold) } else { None },
+            blocked: None,
+        }
+    }
+
+    fn finish(&mut self, facts: &Facts, tried: bool) {
+        let end = self.end(facts, tried);
+        self.end_attempt(end);
+    }
+
+    fn end_attempt(&mut self, end: AttemptEnd) {
+        if self.dice.one_in(16) {
+            // A person cancels while the request is in flight.
+            self.known.cancelled = true;
+            self.apply(Event::Cancel { at_ms: self.now_ms });
+        }
+        match end.outcome {
+            Outcome::Confirmed(_) => self.known.doubt = false,
+            Outcome::Unknown => self.unknown(end.over_ms),
+            Outcome::Refused(_) | Outcome::Unsent => {}
+        }
+        let now = self.circumstances();
+        let event = step::after_attempt(&self.step, &end, &self.terms, &self.policy, &now);
+        let Event::Attempted { counted, .. } = event else { panic!("{event:?}") };
+        self.known.counted += u32::from(counted);
+        if self.dice.one_in(16) && self.step.open_intent.is_some() {
+            // It dies before the outcome is stored: what was known is lost, and the step is in doubt.
+            let lost_ms = self.step.open_intent.unwrap().over_ms;
+            self.known.counted += u32::from(!counted);
+            self.unknown(lost_ms);
+            return self.crash();
+        }
+        self.apply(event);
+    }
+
+    fn unknown(&mut self, over_ms: i64) {
+        let known = &mut self.known;
+        known.over_ms = if known.doubt { known.over_ms.max(over_ms) } else { over_ms };
+        known.doubt = true;
+        known.absents.clear();
+        known.asked = false;
+    }
+
+    fn lookup(&mut self) {
+        assert!(self.known.doubt, "only a doubt is looked up\n{self}");
+        assert_ne!(self.blocked, Some(Blocked::PlaceChanged), "nothing is asked at another place\n{self}");
+        assert!(self.now_ms >= self.visible_ms(), "asked too early\n{self}");
+        self.apply(Event::Begin);
+        if self.dice.one_in(10) {
+            return self.crash();
+        }
+        let asked_ms = self.now_ms;
+        let there = self.effects.iter().any(|at_ms| *at_ms <= asked_ms);
+        let truth = if there { FindingReport::Found } else { FindingReport::Absent };
+        let (report, statuses): (FindingReport, &[u16]) = match self.dice.roll(8) {
+            0 => (FindingReport::Unsure, &[200]),
+            // It asked nothing, or got no answer that counts, and claims to know.
+            1 => (FindingReport::Absent, &[]),
+            2 => (FindingReport::Found, &[500]),
+            3 if !there => (FindingReport::Absent, &[404]),
+            _ => (truth, &[200]),
+        };
+        let finding = judge_lookup(report, LookupSight::of(statuses, &self.terms.trust));
+        self.now_ms += self.dice.of(&[0, 100]);
+        let end = LookupEnd {
+            asked_ms,
+            at_ms: self.now_ms,
+            finding,
+            counted: finding != Finding::Unsure || self.dice.one_in(2),
+            retry_after: RetryAfter::None,
+            hold: if self.dice.one_in(6) { Some((Wait::Paused, self.now_ms + 60_000)) } else { None },
+        };
+        self.known.lookups += u32::from(end.counted);
+        self.known.asked |= end.counted;
+        self.known.must_ask &= !end.counted;
+        match finding {
+            Finding::Found => self.known.doubt = false,
+            // Judged from when it asked, kept from when it was told.
+            Finding::Absent if self.known.absents.is_empty() => self.known.absents.push(end.at_ms),
+            Finding::Absent => self.known.absents.push(asked_ms),
+            Finding::Unsure => {}
+        }
+        let now = self.circumstances();
+        let event = step::after_lookup(&self.step, &end, &self.terms, &self.policy, &now);
+        self.apply(event);
+    }
+
+    /// The host dies, and another process finds the step as it was stored.
+    fn crash(&mut self) {
+        self.pass_time();
+        if let Some(event) = step::recover(&self.step, self.now_ms) {
+            self.apply(event);
+        }
+        assert_ne!(self.step.state, State::Processing, "recovery leaves nothing without an owner\n{self}");
+    }
+
+    fn apply(&mut self, event: Event) {
+        self.log.push(format!("{} {event:?}", self.now_ms));
+        let applied = step::apply(&self.step, &event);
+        assert!(applied.is_ok(), "{}\n{self}", applied.unwrap_err());
+        self.step = applied.unwrap();
+        if self.step.state == State::Cancelled {
+            // A conclusive absent closed it.
+            self.known.doubt = false;
+        }
+        self.check();
+    }
+
+    /// What holds after every event, whatever came before.
+    fn check(&mut self) {
+        let intended = self.step.open_intent.is_some() && !self.step.is_final();
+        assert_eq!(self.step.in_doubt(), self.known.doubt || intended, "doubt sticks, and none is invented\n{self}");
+        assert!(self.known.counted <= self.policy.attempts, "attempts exceed the policy\n{self}");
+        assert!(self.known.lookups <= self.policy.attempts, "lookups exceed the policy\n{self}");
+        assert_eq!(self.step.attempts, self.known.counted, "the count\n{self}");
+        match self.step.state {
+            State::Retrying { reason: Retry::Backoff, .. } => assert!(!self.known.doubt, "backoff in doubt\n{self}"),
+            State::NeedsReview { reason: Review::Doubt(_) } => assert!(self.known.doubt, "{self}"),
+            State::NeedsReview { .. } => {
+                assert!(!self.known.doubt, "refused in doubt\n{self}");
+                assert!(!self.has_effect(), "it says that the effect does not exist\n{self}");
+            }
+            State::Completed => assert!(self.has_effect(), "completed without an effect\n{self}"),
+            State::Cancelled => assert!(!self.has_effect(), "cancelled, and the effect exists\n{self}"),
+            State::Pending
+            | State::Processing
+            | State::Retrying { .. }
+            | State::Waiting { .. }
+            | State::Failed
+            | State::Skipped { .. }
+            | State::Cancelling { .. } => {}
+        }
+        match self.terms.dedup {
+            Dedup::None | Dedup::Key { .. } => assert!(self.effects.len() <= 1, "two effects\n{self}"),
+            Dedup::Natural { .. } => {}
+        }
+        if let Some(state) = self.known.final_state {
+            assert_eq!(self.step.state, state, "final states stay final\n{self}");
+        }
+        if self.step.is_final() {
+            self.known.final_state = Some(self.step.state);
+        }
+    }
+}
+
+impl std::fmt::Display for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{:?}\n{:?}\n{:?}\n{:?}", self.terms, self.policy, self.known, self.step)?;
+        writeln!(f, "now {} effects {:?} blocked {:?}", self.now_ms, self.effects, self.blocked)?;
+        self.log.iter().try_for_each(|line| writeln!(f, "  {line}"))
+    }
+}
