@@ -206,7 +206,10 @@ pub fn key_hash(secret: &InstallationSecret, flow_id: &str, event_key: &EventKey
 /// What names the thing that a natural action changes, within one account: steps that change the same thing carry the same
 /// bytes, and nothing of its value can be read back. `values` are those of the natural key's fields, as canonical JSON.
 pub fn natural_key(secret: &InstallationSecret, account: &str, values: &str) -> [u8; 32] {
-    digest(secret, &[b"oncegate natural key 1", account.as_bytes(), values.as_bytes()])
+    digest(
+        secret,
+        &[b"oncegate natural key 1", account.as_bytes(), values.as_bytes()],
+    )
 }
 
 /// HMAC over length-prefixed parts, so that no two lists of parts are the same bytes. The first part names the use.

@@ -2,9 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use oncegate_domain::id::Id;
-use oncegate_domain::key::{
-    EventKey, InstallationSecret, KeyError, KeyFormat, Role, StepIdentity, key_hash, step_key,
-};
+use oncegate_domain::key::{EventKey, InstallationSecret, KeyError, KeyFormat, Role, StepIdentity, key_hash, step_key};
 use oncegate_domain::limits::EVENT_KEY_BYTES_MAX;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -19,7 +17,10 @@ const SECRET: InstallationSecret = InstallationSecret([7; 32]);
 fn one_part_is_the_key_and_several_are_a_compact_json_array() {
     assert_eq!(key(&["A-1042"]).unwrap().as_str(), "A-1042");
     assert_eq!(key(&["a", "b"]).unwrap().as_str(), r#"["a","b"]"#);
-    assert_eq!(key(&["a\"b\\", "\n\u{1}€"]).unwrap().as_str(), r#"["a\"b\\","\n\u0001€"]"#);
+    assert_eq!(
+        key(&["a\"b\\", "\n\u{1}€"]).unwrap().as_str(),
+        r#"["a\"b\\","\n\u0001€"]"#
+    );
 }
 
 #[test]
@@ -32,7 +33,10 @@ fn a_key_without_a_value_or_too_long_is_refused() {
     assert_eq!(key(&[&longest]).unwrap().as_str(), longest);
     assert_eq!(
         key(&[&format!("{longest}x")]),
-        Err(KeyError::TooLong { bytes: EVENT_KEY_BYTES_MAX + 1, max: EVENT_KEY_BYTES_MAX })
+        Err(KeyError::TooLong {
+            bytes: EVENT_KEY_BYTES_MAX + 1,
+            max: EVENT_KEY_BYTES_MAX
+        })
     );
 }
 
@@ -67,14 +71,30 @@ proptest! {
 
 #[test]
 fn what_is_not_an_id_is_refused_with_its_text() {
-    for text in ["", "01ARZ3NDEKTSV4RRFFQ69G5FA", "81ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAU", "01ARZ3NDEKTSV4RRFFQ69G5F€"] {
+    for text in [
+        "",
+        "01ARZ3NDEKTSV4RRFFQ69G5FA",
+        "81ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "01ARZ3NDEKTSV4RRFFQ69G5FAU",
+        "01ARZ3NDEKTSV4RRFFQ69G5F€",
+    ] {
         assert!(text.parse::<Id>().is_err(), "{text}");
     }
-    assert_eq!("01ARZ3NDEKTSV4RRFFQ69G5FAV".parse::<Id>().unwrap().to_string(), "01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    assert_eq!(
+        "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse::<Id>().unwrap().to_string(),
+        "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    );
 }
 
 fn identity<'a>(event_key: &'a EventKey) -> StepIdentity<'a> {
-    StepIdentity { flow_id: "f1", event_key, role: Role::Do, step: "crm", item: None, correction: 0 }
+    StepIdentity {
+        flow_id: "f1",
+        event_key,
+        role: Role::Do,
+        step: "crm",
+        item: None,
+        correction: 0,
+    }
 }
 
 #[test]
@@ -86,12 +106,24 @@ fn a_step_key_is_the_same_for_ever_and_differs_with_each_part_of_the_identity() 
     let all = [
         base,
         StepIdentity { flow_id: "f2", ..base },
-        StepIdentity { event_key: &other, ..base },
-        StepIdentity { role: Role::Undo, ..base },
-        StepIdentity { role: Role::Notify, ..base },
+        StepIdentity {
+            event_key: &other,
+            ..base
+        },
+        StepIdentity {
+            role: Role::Undo,
+            ..base
+        },
+        StepIdentity {
+            role: Role::Notify,
+            ..base
+        },
         StepIdentity { step: "mail", ..base },
         StepIdentity { item: Some(""), ..base },
-        StepIdentity { item: Some("0"), ..base },
+        StepIdentity {
+            item: Some("0"),
+            ..base
+        },
         StepIdentity { correction: 1, ..base },
     ];
     let keys: HashSet<String> = all.iter().map(of).collect();
@@ -105,10 +137,21 @@ fn a_step_key_is_the_same_for_ever_and_differs_with_each_part_of_the_identity() 
 fn parts_of_an_identity_cannot_be_shifted_into_each_other() {
     let (a, b) = (key(&["xcrm"]).unwrap(), key(&["x"]).unwrap());
     let text = KeyFormat::Text { max_length: 255 };
-    let one = StepIdentity { flow_id: "f", step: "mail", ..identity(&a) };
-    let other = StepIdentity { flow_id: "f", step: "crmmail", ..identity(&b) };
+    let one = StepIdentity {
+        flow_id: "f",
+        step: "mail",
+        ..identity(&a)
+    };
+    let other = StepIdentity {
+        flow_id: "f",
+        step: "crmmail",
+        ..identity(&b)
+    };
     assert_ne!(step_key(&SECRET, &one, text), step_key(&SECRET, &other, text));
-    assert_ne!(key_hash(&SECRET, "f", &a), key_hash(&SECRET, "fx", &key(&["crm"]).unwrap()));
+    assert_ne!(
+        key_hash(&SECRET, "f", &a),
+        key_hash(&SECRET, "fx", &key(&["crm"]).unwrap())
+    );
 }
 
 #[test]
@@ -117,9 +160,19 @@ fn a_key_fits_the_destination_and_never_falls_under_128_bits() {
     let of = |format| step_key(&SECRET, &identity(&event_key), format);
     let whole = of(KeyFormat::Text { max_length: 1000 }).unwrap();
     assert!(whole.starts_with("og1_") && whole.len() == 4 + 52);
-    assert!(whole[4..].bytes().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(&byte)));
+    assert!(
+        whole[4..]
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(&byte))
+    );
     assert_eq!(of(KeyFormat::Text { max_length: 30 }).unwrap(), whole[..30]);
-    assert_eq!(of(KeyFormat::Text { max_length: 29 }), Err(KeyError::FormatTooShort { max_length: 29, min: 30 }));
+    assert_eq!(
+        of(KeyFormat::Text { max_length: 29 }),
+        Err(KeyError::FormatTooShort {
+            max_length: 29,
+            min: 30
+        })
+    );
     let uuid = of(KeyFormat::Uuid).unwrap();
     assert_eq!(uuid.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
     assert_eq!(&uuid[14..15], "8");

@@ -48,14 +48,26 @@ fn facts(text: &str, report: Report) -> Facts {
         "maybe_sent" => Evidence::MaybeSent,
         status => Evidence::Answered(status.parse().unwrap()),
     };
-    Facts { evidence, denied: words.contains(&"denied"), read_answered_2xx: words.contains(&"read"), report }
+    Facts {
+        evidence,
+        denied: words.contains(&"denied"),
+        read_answered_2xx: words.contains(&"read"),
+        report,
+    }
 }
 
 fn check(judge: fn(&Facts, &Trust) -> Outcome, trust: &Trust, rows: &[Row]) {
     for (evidence, expected) in rows {
-        let outcomes: Vec<&str> = REPORTS.iter().map(|report| word(judge(&facts(evidence, *report), trust))).collect();
+        let outcomes: Vec<&str> = REPORTS
+            .iter()
+            .map(|report| word(judge(&facts(evidence, *report), trust)))
+            .collect();
         let expected: Vec<&str> = expected.split_whitespace().collect();
-        let expected = if expected.len() == 1 { vec![expected[0]; REPORTS.len()] } else { expected };
+        let expected = if expected.len() == 1 {
+            vec![expected[0]; REPORTS.len()]
+        } else {
+            expected
+        };
         assert_eq!(outcomes, expected, "evidence {evidence}, trust {trust:?}");
     }
 }
@@ -68,25 +80,58 @@ fn each_row_of_the_write_table_holds_with_no_trust_at_all() {
         &[
             ("none denied", "denied"),
             ("none denied read", "denied"),
-            ("none", "fault fault rejected rejected unsent unsent fault fault fault unsent"),
-            ("none read", "fault fault rejected rejected unsent unsent fault fault fault unsent"),
+            (
+                "none",
+                "fault fault rejected rejected unsent unsent fault fault fault unsent",
+            ),
+            (
+                "none read",
+                "fault fault rejected rejected unsent unsent fault fault fault unsent",
+            ),
             ("nothing_sent", "unsent"),
             ("nothing_sent denied", "unsent"),
             ("maybe_sent", "unknown"),
             ("maybe_sent denied", "unknown"),
-            ("200", "ok taken unknown unknown unknown unknown unknown unknown unknown unknown"),
-            ("204", "ok taken unknown unknown unknown unknown unknown unknown unknown unknown"),
-            ("299", "ok taken unknown unknown unknown unknown unknown unknown unknown unknown"),
-            ("200 denied", "ok taken unknown unknown unknown unknown unknown unknown unknown unknown"),
+            (
+                "200",
+                "ok taken unknown unknown unknown unknown unknown unknown unknown unknown",
+            ),
+            (
+                "204",
+                "ok taken unknown unknown unknown unknown unknown unknown unknown unknown",
+            ),
+            (
+                "299",
+                "ok taken unknown unknown unknown unknown unknown unknown unknown unknown",
+            ),
+            (
+                "200 denied",
+                "ok taken unknown unknown unknown unknown unknown unknown unknown unknown",
+            ),
             ("401", "unauth"),
-            ("403", "fault fault rejected unauth rejected rejected rejected rejected rejected rejected"),
+            (
+                "403",
+                "fault fault rejected unauth rejected rejected rejected rejected rejected rejected",
+            ),
             ("425", "limit"),
             ("429", "limit"),
             ("409", "unknown"),
-            ("400", "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown"),
-            ("404", "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown"),
-            ("422", "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown"),
-            ("499", "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown"),
+            (
+                "400",
+                "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown",
+            ),
+            (
+                "404",
+                "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown",
+            ),
+            (
+                "422",
+                "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown",
+            ),
+            (
+                "499",
+                "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown",
+            ),
             ("408", "unknown"),
             ("100", "unknown"),
             ("103", "unknown"),
@@ -119,13 +164,31 @@ fn each_row_of_the_write_table_holds_with_what_an_operator_may_approve() {
         &trust,
         &[
             ("none denied read", "denied"),
-            ("none", "fault fault rejected rejected unsent unsent fault fault fault unsent"),
-            ("none read", "found fault rejected rejected unsent unsent fault fault fault unsent"),
+            (
+                "none",
+                "fault fault rejected rejected unsent unsent fault fault fault unsent",
+            ),
+            (
+                "none read",
+                "found fault rejected rejected unsent unsent fault fault fault unsent",
+            ),
             // A 2xx is never a refusal, whatever was approved.
-            ("200", "ok taken rejected rejected unknown unknown unknown unknown unknown unknown"),
-            ("404", "ok unknown rejected rejected rejected unknown unknown unknown unknown unknown"),
-            ("409", "ok unknown unknown unknown unknown unknown unknown unknown unknown unknown"),
-            ("422", "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown"),
+            (
+                "200",
+                "ok taken rejected rejected unknown unknown unknown unknown unknown unknown",
+            ),
+            (
+                "404",
+                "ok unknown rejected rejected rejected unknown unknown unknown unknown unknown",
+            ),
+            (
+                "409",
+                "ok unknown unknown unknown unknown unknown unknown unknown unknown unknown",
+            ),
+            (
+                "422",
+                "fault unknown rejected rejected rejected unknown unknown unknown unknown unknown",
+            ),
             ("503", "temp"),
             ("403", "temp"),
             ("401", "unauth"),
@@ -141,17 +204,27 @@ fn each_row_of_the_write_table_holds_with_what_an_operator_may_approve() {
 
 #[test]
 fn reads_know_no_unknown() {
-    let trust = Trust { confirms: vec![404], refused_before_effect: vec![503], ..Trust::default() };
+    let trust = Trust {
+        confirms: vec![404],
+        refused_before_effect: vec![503],
+        ..Trust::default()
+    };
     check(
         of_read,
         &trust,
         &[
             ("none denied", "denied"),
-            ("none", "fault fault rejected rejected unsent unsent fault fault fault unsent"),
+            (
+                "none",
+                "fault fault rejected rejected unsent unsent fault fault fault unsent",
+            ),
             ("nothing_sent", "unsent"),
             ("maybe_sent", "temp"),
             ("200", "ok fault rejected unauth temp temp fault fault fault temp"),
-            ("200 denied", "ok fault rejected unauth temp temp fault fault fault temp"),
+            (
+                "200 denied",
+                "ok fault rejected unauth temp temp fault fault fault temp",
+            ),
             ("404", "ok fault rejected unauth temp temp fault fault fault temp"),
             ("422", "fault fault rejected unauth temp temp fault fault fault temp"),
             ("500", "fault fault rejected unauth temp temp fault fault fault temp"),
@@ -194,21 +267,36 @@ fn least_caution(evidence: Evidence, trust: &Trust, read_answered_2xx: bool) -> 
 fn a_report_never_makes_an_outcome_less_cautious_than_the_evidence_allows() {
     let trusts = [
         Trust::default(),
-        Trust { confirms: vec![409, 404], refused_before_effect: vec![503, 507], ..Trust::default() },
-        Trust { errors_in_2xx_refused: true, may_find: true, ..Trust::default() },
+        Trust {
+            confirms: vec![409, 404],
+            refused_before_effect: vec![503, 507],
+            ..Trust::default()
+        },
+        Trust {
+            errors_in_2xx_refused: true,
+            may_find: true,
+            ..Trust::default()
+        },
     ];
     let evidence = [Evidence::None, Evidence::NothingSent, Evidence::MaybeSent]
         .into_iter()
         .chain((0..=1000).map(Evidence::Answered));
     for evidence in evidence {
         for trust in &trusts {
-            for (report, denied, read) in REPORTS
-                .into_iter()
-                .flat_map(|report| [(false, false), (false, true), (true, false), (true, true)].map(|(d, r)| (report, d, r)))
-            {
-                let facts = Facts { evidence, denied, read_answered_2xx: read, report };
+            for (report, denied, read) in REPORTS.into_iter().flat_map(|report| {
+                [(false, false), (false, true), (true, false), (true, true)].map(|(d, r)| (report, d, r))
+            }) {
+                let facts = Facts {
+                    evidence,
+                    denied,
+                    read_answered_2xx: read,
+                    report,
+                };
                 let outcome = of_write(&facts, trust);
-                assert!(caution(outcome) >= least_caution(evidence, trust, read), "{facts:?} {trust:?}: {outcome:?}");
+                assert!(
+                    caution(outcome) >= least_caution(evidence, trust, read),
+                    "{facts:?} {trust:?}: {outcome:?}"
+                );
                 // Only ok (or accepted) can confirm, and a refusal out of a 2xx needs the operator's word.
                 if let Outcome::Confirmed(_) = outcome {
                     assert!(matches!(report, Report::Ok | Report::Accepted), "{facts:?}");
@@ -231,7 +319,10 @@ fn evidence_that_is_stronger_stands() {
 
 #[test]
 fn a_lookup_counts_only_when_the_host_saw_the_destination_answer() {
-    let trust = Trust { absent_on: vec![404], ..Trust::default() };
+    let trust = Trust {
+        absent_on: vec![404],
+        ..Trust::default()
+    };
     let judged = |report, statuses: &[u16]| judge_lookup(report, LookupSight::of(statuses, &trust));
     for (statuses, found, absent) in [
         (&[][..], Finding::Unsure, Finding::Unsure),

@@ -13,7 +13,10 @@ fn the_default_policy_waits_2_4_8_16_seconds_up_to_ten_minutes() {
     let delays: Vec<u64> = (1..=12).map(|n| delay_ms(&policy, n, 0.0) / 1000).collect();
     assert_eq!(delays, [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600, 600]);
     assert_eq!((policy.attempts, policy.refusals), (8, 1));
-    assert_eq!((policy.wait_longest_ms, policy.sent_within_ms), (24 * 3_600_000, 72 * 3_600_000));
+    assert_eq!(
+        (policy.wait_longest_ms, policy.sent_within_ms),
+        (24 * 3_600_000, 72 * 3_600_000)
+    );
 }
 
 #[test]
@@ -65,10 +68,27 @@ fn a_run_shows_the_first_of_its_steps_states_that_needs_to_be_known() {
     // In the order of DESIGN section 1.
     let order = [
         (State::Cancelling { until_ms: 0 }, run::State::Cancelling),
-        (State::NeedsReview { reason: Review::Refused(Permanent::Rejected) }, run::State::NeedsReview),
+        (
+            State::NeedsReview {
+                reason: Review::Refused(Permanent::Rejected),
+            },
+            run::State::NeedsReview,
+        ),
         (State::Processing, run::State::Processing),
-        (State::Retrying { reason: Retry::Backoff, until_ms: 0 }, run::State::Retrying),
-        (State::Waiting { reason: Wait::Paused, until_ms: 0 }, run::State::Waiting),
+        (
+            State::Retrying {
+                reason: Retry::Backoff,
+                until_ms: 0,
+            },
+            run::State::Retrying,
+        ),
+        (
+            State::Waiting {
+                reason: Wait::Paused,
+                until_ms: 0,
+            },
+            run::State::Waiting,
+        ),
         (State::Pending, run::State::Pending),
         (State::Failed, run::State::Failed),
         (State::Cancelled, run::State::Cancelled),
@@ -80,7 +100,20 @@ fn a_run_shows_the_first_of_its_steps_states_that_needs_to_be_known() {
             assert_eq!(state(&[*step, *later]), *expected);
         }
     }
-    assert_eq!(state(&[State::Skipped { reason: Skip::WhenFalse }]), run::State::Completed);
-    assert_eq!(state(&[State::Skipped { reason: Skip::Predecessor }, State::Failed]), run::State::Failed);
+    assert_eq!(
+        state(&[State::Skipped {
+            reason: Skip::WhenFalse
+        }]),
+        run::State::Completed
+    );
+    assert_eq!(
+        state(&[
+            State::Skipped {
+                reason: Skip::Predecessor
+            },
+            State::Failed
+        ]),
+        run::State::Failed
+    );
     assert_eq!(state(&[]), run::State::Completed);
 }

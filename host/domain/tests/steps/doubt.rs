@@ -47,7 +47,10 @@ fn after_a_crash_the_exchange_is_over_when_the_stored_intent_says() {
     assert!(play.step.in_doubt());
     assert_eq!(play.step.due_ms(), Some(15_000));
     assert_eq!(play.crash().line(), "retrying lookup 15, in doubt");
-    assert_eq!((play.wake(), play.now_ms, play.step.attempts), (Move::Lookup, 45_000, 1));
+    assert_eq!(
+        (play.wake(), play.now_ms, play.step.attempts),
+        (Move::Lookup, 45_000, 1)
+    );
     assert_eq!(play.lookup(Finding::Found).line(), "completed");
 }
 
@@ -169,7 +172,10 @@ fn unclear_lookups_are_repeated_with_backoff_within_the_policy_and_then_a_person
         gaps.push((play.now_ms - before_ms) / 1000);
     }
     assert_eq!(gaps, [2, 4, 8, 16, 32, 64, 128, 0]);
-    assert_eq!((play.line().as_str(), play.step.lookups), ("needs_review LookupUnclear, in doubt", 8));
+    assert_eq!(
+        (play.line().as_str(), play.step.lookups),
+        ("needs_review LookupUnclear, in doubt", 8)
+    );
 }
 
 #[test]
@@ -187,12 +193,23 @@ fn a_lookup_that_could_not_ask_burns_nothing() {
     let mut play = in_doubt(asking());
     for (retry_after, hold, line) in [
         (RetryAfter::Until(150_000), None, "waiting rate_limited 120, in doubt"),
-        (RetryAfter::None, Some((Wait::BreakerOpen, 180_000)), "waiting breaker_open 30, in doubt"),
+        (
+            RetryAfter::None,
+            Some((Wait::BreakerOpen, 180_000)),
+            "waiting breaker_open 30, in doubt",
+        ),
     ] {
         assert_eq!(play.wake(), Move::Lookup);
         play.begin();
         let (asked_ms, at_ms) = (play.now_ms, play.now_ms);
-        play.looked_up(LookupEnd { asked_ms, at_ms, finding: Finding::Unsure, counted: false, retry_after, hold });
+        play.looked_up(LookupEnd {
+            asked_ms,
+            at_ms,
+            finding: Finding::Unsure,
+            counted: false,
+            retry_after,
+            hold,
+        });
         assert_eq!((play.line().as_str(), play.step.lookups), (line, 0));
     }
 }
@@ -202,7 +219,10 @@ fn with_a_key_it_is_resent_with_backoff_within_the_policy() {
     let mut play = in_doubt(keyed());
     assert_eq!(play.line(), "retrying lookup 2, in doubt");
     play.attempts(7, Outcome::Unknown);
-    assert_eq!((play.line().as_str(), play.step.attempts), ("needs_review AttemptsUsedUp, in doubt", 8));
+    assert_eq!(
+        (play.line().as_str(), play.step.attempts),
+        ("needs_review AttemptsUsedUp, in doubt", 8)
+    );
 }
 
 #[test]
@@ -219,10 +239,16 @@ fn a_resend_by_key_must_be_over_while_nine_tenths_of_the_window_last() {
 fn a_resend_that_the_window_does_not_wait_for_is_not_waited_for() {
     let mut play = Play::new(terms(Dedup::Key { window_ms: 100_000 }, None));
     play.policy.first_ms = 80_000;
-    assert_eq!(play.attempt(Outcome::Unknown).line(), "needs_review WindowOver, in doubt");
+    assert_eq!(
+        play.attempt(Outcome::Unknown).line(),
+        "needs_review WindowOver, in doubt"
+    );
     let mut play = in_doubt(terms(Dedup::Key { window_ms: 100_000 }, None));
     // Behind a breaker it waits for the window's end at most, and is looked at again then.
-    assert_eq!(play.hold(Wait::BreakerOpen, 999_000).line(), "waiting breaker_open 80, in doubt");
+    assert_eq!(
+        play.hold(Wait::BreakerOpen, 999_000).line(),
+        "waiting breaker_open 80, in doubt"
+    );
     assert!(matches!(play.wake(), Move::Review(_)));
 }
 
@@ -296,7 +322,12 @@ fn a_natural_repeat_is_sent_within_its_time_and_only_while_nothing_newer_was_sen
 /// C21: a contact with that address existed before, with another phone number.
 #[test]
 fn a_natural_lookup_comes_first_and_anything_but_found_allows_the_repeat() {
-    let terms = terms(Dedup::Natural { repeat_within_ms: 600_000 }, Some(30_000));
+    let terms = terms(
+        Dedup::Natural {
+            repeat_within_ms: 600_000,
+        },
+        Some(30_000),
+    );
     for (finding, line) in [
         (Finding::Found, "completed"),
         (Finding::Absent, "retrying lookup 0, in doubt"),
@@ -354,7 +385,10 @@ fn a_request_that_is_not_the_recorded_one_goes_to_a_person_in_doubt() {
     play.wake();
     play.begin();
     let denied = play.end(DENIED, Evidence::None);
-    play.ended(AttemptEnd { blocked: Some(Blocked::RequestChanged), ..denied });
+    play.ended(AttemptEnd {
+        blocked: Some(Blocked::RequestChanged),
+        ..denied
+    });
     assert_eq!(play.line(), "needs_review Blocked(RequestChanged), in doubt");
 }
 
@@ -417,10 +451,16 @@ fn a_lookup_that_is_held_back_for_too_long_goes_to_a_person_in_doubt() {
 fn way_is_the_same_as_the_next_move_and_none_without_a_doubt() {
     let play = in_doubt(keyed());
     let now = play.circumstances();
-    assert_eq!(way(&play.step, &play.terms, &play.policy, &now), Some(Way::Resend { at_ms: 2_000 }));
+    assert_eq!(
+        way(&play.step, &play.terms, &play.policy, &now),
+        Some(Way::Resend { at_ms: 2_000 })
+    );
     let play = in_doubt(asking());
     let now = play.circumstances();
-    assert_eq!(way(&play.step, &play.terms, &play.policy, &now), Some(Way::Lookup { at_ms: 30_000 }));
+    assert_eq!(
+        way(&play.step, &play.terms, &play.policy, &now),
+        Some(Way::Lookup { at_ms: 30_000 })
+    );
     let play = Play::new(asking());
     assert_eq!(way(&play.step, &play.terms, &play.policy, &play.circumstances()), None);
 }
@@ -428,8 +468,47 @@ fn way_is_the_same_as_the_next_move_and_none_without_a_doubt() {
 #[test]
 fn what_is_sent_again_in_doubt_is_never_called_backoff() {
     let mut play = in_doubt(keyed());
-    let backoff = Next::Retry { reason: Retry::Backoff, until_ms: 0 };
-    assert!(play.tried(Event::Hold { at_ms: 0, next: backoff }).is_err());
+    let backoff = Next::Retry {
+        reason: Retry::Backoff,
+        until_ms: 0,
+    };
+    assert!(
+        play.tried(Event::Hold {
+            at_ms: 0,
+            next: backoff
+        })
+        .is_err()
+    );
     play.wake();
     assert_eq!(play.attempt(TEMPORARY).line(), "retrying lookup 4, in doubt");
+}
+
+#[test]
+fn a_new_doubt_is_over_when_the_last_exchange_is_and_forgets_what_lookups_said() {
+    let mut play = Play::new(terms(
+        Dedup::Natural {
+            repeat_within_ms: 600_000,
+        },
+        Some(30_000),
+    ));
+    play.begin()
+        .apply(Event::Intend {
+            at_ms: 0,
+            over_ms: 100_000,
+        })
+        .crash();
+    play.wake();
+    play.lookup(Finding::Absent);
+    assert_eq!(play.step.doubt.as_ref().unwrap().absent_ms, Some(130_000));
+    play.begin().intend();
+    let early = play.end(Outcome::Unknown, Evidence::MaybeSent);
+    play.ended(AttemptEnd {
+        over_ms: 20_000,
+        ..early
+    });
+    let doubt = play.step.doubt.clone().unwrap();
+    assert_eq!(
+        (doubt.since_ms, doubt.over_ms, doubt.absent_ms, doubt.asked),
+        (0, 100_000, None, false)
+    );
 }

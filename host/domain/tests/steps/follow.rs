@@ -44,17 +44,27 @@ fn a_passing_problem_is_tried_as_often_as_the_policy_says_with_growing_gaps() {
 #[test]
 fn a_last_attempt_that_succeeds_completes() {
     let mut play = Play::new(silent());
-    assert_eq!(play.attempts(7, Outcome::Unsent).attempts(1, CONFIRMED).line(), "completed");
+    assert_eq!(
+        play.attempts(7, Outcome::Unsent).attempts(1, CONFIRMED).line(),
+        "completed"
+    );
 }
 
 #[test]
 fn the_policy_may_ask_for_more_refusals_before_a_person_is_called() {
     let mut play = Play::new(silent());
-    play.policy = Policy { refusals: 3, ..Policy::default() };
+    play.policy = Policy {
+        refusals: 3,
+        ..Policy::default()
+    };
     assert_eq!(play.attempts(2, REJECTED).line(), "retrying backoff 4");
     assert_eq!(play.attempts(1, REJECTED).line(), "needs_review Refused(Rejected)");
     play = Play::new(silent());
-    play.policy = Policy { refusals: 30, attempts: 2, ..Policy::default() };
+    play.policy = Policy {
+        refusals: 30,
+        attempts: 2,
+        ..Policy::default()
+    };
     assert_eq!(play.attempts(2, REJECTED).line(), "needs_review Refused(Rejected)");
 }
 
@@ -65,8 +75,14 @@ fn being_told_to_wait_burns_no_attempt_and_is_obeyed() {
         assert_eq!(play.wake(), Move::Perform);
         play.begin().intend();
         let told = play.end(RATE_LIMITED, Evidence::Answered(429));
-        play.ended(AttemptEnd { retry_after: RetryAfter::Until(play.now_ms + 120_000), ..told });
-        assert_eq!((play.line().as_str(), play.step.attempts), ("waiting rate_limited 120", 0));
+        play.ended(AttemptEnd {
+            retry_after: RetryAfter::Until(play.now_ms + 120_000),
+            ..told
+        });
+        assert_eq!(
+            (play.line().as_str(), play.step.attempts),
+            ("waiting rate_limited 120", 0)
+        );
     }
 }
 
@@ -76,7 +92,10 @@ fn jitter_makes_a_told_wait_longer_and_never_shorter() {
         let mut play = Play::new(silent());
         play.begin().intend();
         let told = play.end(RATE_LIMITED, Evidence::Answered(429));
-        let told = AttemptEnd { retry_after: RetryAfter::Until(play.now_ms + 120_000), ..told };
+        let told = AttemptEnd {
+            retry_after: RetryAfter::Until(play.now_ms + 120_000),
+            ..told
+        };
         let mut now = play.circumstances();
         now.jitter = jitter;
         let event = oncegate_domain::step::after_attempt(&play.step, &told, &play.terms, &play.policy, &now);
@@ -112,8 +131,15 @@ fn a_wait_longer_than_the_flow_allows_goes_to_a_person_with_that_reason() {
             let mut play = Play::new(silent());
             play.begin().intend();
             let told = play.end(outcome, Evidence::Answered(429));
-            play.ended(AttemptEnd { retry_after: RetryAfter::Until(told_ms), ..told });
-            let line = if outcome == TEMPORARY { line.replace("waiting rate_limited", "retrying backoff") } else { line.into() };
+            play.ended(AttemptEnd {
+                retry_after: RetryAfter::Until(told_ms),
+                ..told
+            });
+            let line = if outcome == TEMPORARY {
+                line.replace("waiting rate_limited", "retrying backoff")
+            } else {
+                line.into()
+            };
             assert_eq!(play.line(), line);
         }
     }
@@ -126,7 +152,11 @@ fn a_rate_limit_that_never_ends_ends_in_review_after_wait_longest() {
         play.attempt(RATE_LIMITED);
     }
     assert_eq!(play.line(), "needs_review WaitedTooLong");
-    assert!((play.now_ms as u64) <= 24 * HOUR_MS && (play.now_ms as u64) > 23 * HOUR_MS, "{}", play.now_ms);
+    assert!(
+        (play.now_ms as u64) <= 24 * HOUR_MS && (play.now_ms as u64) > 23 * HOUR_MS,
+        "{}",
+        play.now_ms
+    );
 }
 
 #[test]
@@ -148,7 +178,10 @@ fn time_behind_a_breaker_or_a_block_burns_nothing_and_is_bounded() {
 #[test]
 fn a_wait_of_unknown_length_is_looked_at_again_at_the_bound_and_not_given_up_before() {
     let mut play = Play::new(silent());
-    assert_eq!(play.hold(Wait::Paused, 100 * HOUR_MS as i64).line(), "waiting paused 86400");
+    assert_eq!(
+        play.hold(Wait::Paused, 100 * HOUR_MS as i64).line(),
+        "waiting paused 86400"
+    );
     assert_eq!(play.wake(), Move::Perform);
 }
 
@@ -191,16 +224,62 @@ fn an_attempt_counts_when_it_tried_to_connect_or_send() {
     let breaker = Some((Wait::BreakerOpen, 30_000));
     let blocked = Some((Wait::ConnectionBlocked, 60_000));
     for (tried, hold, evidence, outcome, counted, line) in [
-        (true, None, Evidence::NothingSent, Outcome::Unsent, 1, "retrying backoff 2"),
-        (false, breaker, Evidence::NothingSent, Outcome::Unsent, 0, "waiting breaker_open 30"),
-        (true, breaker, Evidence::NothingSent, Outcome::Unsent, 1, "waiting breaker_open 30"),
+        (
+            true,
+            None,
+            Evidence::NothingSent,
+            Outcome::Unsent,
+            1,
+            "retrying backoff 2",
+        ),
+        (
+            false,
+            breaker,
+            Evidence::NothingSent,
+            Outcome::Unsent,
+            0,
+            "waiting breaker_open 30",
+        ),
+        (
+            true,
+            breaker,
+            Evidence::NothingSent,
+            Outcome::Unsent,
+            1,
+            "waiting breaker_open 30",
+        ),
         (false, None, Evidence::None, Outcome::Unsent, 0, "retrying backoff 2"),
         (false, None, Evidence::Answered(503), TEMPORARY, 1, "retrying backoff 2"),
-        (true, None, Evidence::Answered(401), UNAUTHORIZED, 1, "retrying backoff 2"),
-        (true, blocked, Evidence::Answered(401), UNAUTHORIZED, 0, "waiting connection_blocked 60"),
-        (true, None, Evidence::Answered(429), RATE_LIMITED, 0, "waiting rate_limited 2"),
+        (
+            true,
+            None,
+            Evidence::Answered(401),
+            UNAUTHORIZED,
+            1,
+            "retrying backoff 2",
+        ),
+        (
+            true,
+            blocked,
+            Evidence::Answered(401),
+            UNAUTHORIZED,
+            0,
+            "waiting connection_blocked 60",
+        ),
+        (
+            true,
+            None,
+            Evidence::Answered(429),
+            RATE_LIMITED,
+            0,
+            "waiting rate_limited 2",
+        ),
     ] {
-        assert_eq!(unsent(tried, hold, evidence, outcome), (counted, line.to_owned()), "{evidence:?} {outcome:?}");
+        assert_eq!(
+            unsent(tried, hold, evidence, outcome),
+            (counted, line.to_owned()),
+            "{evidence:?} {outcome:?}"
+        );
     }
 }
 
@@ -214,7 +293,10 @@ fn an_uncounted_try_that_never_ends_is_bounded_as_well() {
         let end = play.end(Outcome::Unsent, Evidence::None);
         play.ended(AttemptEnd { tried: false, ..end });
     }
-    assert_eq!((play.line().as_str(), play.step.attempts), ("needs_review WaitedTooLong", 0));
+    assert_eq!(
+        (play.line().as_str(), play.step.attempts),
+        ("needs_review WaitedTooLong", 0)
+    );
     assert!(tries < 200, "{tries}");
 }
 

@@ -7,7 +7,10 @@ use oncegate_domain::outcome::Outcome;
 use oncegate_domain::step::{Decision, Event, Next, Retry, Review, Skip, Wait};
 
 fn all_events() -> Vec<Event> {
-    let next = Next::Retry { reason: Retry::Backoff, until_ms: 0 };
+    let next = Next::Retry {
+        reason: Retry::Backoff,
+        until_ms: 0,
+    };
     let attempted = |outcome, next| Event::Attempted {
         at_ms: 0,
         outcome,
@@ -23,13 +26,28 @@ fn all_events() -> Vec<Event> {
         Event::Intend { at_ms: 0, over_ms: 0 },
         attempted(CONFIRMED, Next::Complete),
         attempted(TEMPORARY, next),
-        Event::LookedUp { at_ms: 0, finding: Finding::Found, counted: true, absent_proof: None, next: Next::Complete },
+        Event::LookedUp {
+            at_ms: 0,
+            finding: Finding::Found,
+            counted: true,
+            absent_proof: None,
+            next: Next::Complete,
+        },
         Event::Hold { at_ms: 0, next },
-        Event::Hold { at_ms: 0, next: Next::Cancel },
-        Event::Hold { at_ms: 0, next: Next::Complete },
+        Event::Hold {
+            at_ms: 0,
+            next: Next::Cancel,
+        },
+        Event::Hold {
+            at_ms: 0,
+            next: Next::Complete,
+        },
         Event::LateConfirmation,
         Event::Cancel { at_ms: 0 },
-        Event::Decide(Decision::Retry { at_ms: 0, stated_absent: true }),
+        Event::Decide(Decision::Retry {
+            at_ms: 0,
+            stated_absent: true,
+        }),
         Event::Decide(Decision::Resolve),
         Event::Decide(Decision::Discard),
     ]
@@ -37,8 +55,11 @@ fn all_events() -> Vec<Event> {
 
 /// Which of [`all_events`] a step takes, by name.
 fn taken(play: &Play) -> String {
-    let mut names: Vec<&str> =
-        all_events().iter().filter(|event| play.tried(**event).is_ok()).map(Event::as_str).collect();
+    let mut names: Vec<&str> = all_events()
+        .iter()
+        .filter(|event| play.tried(**event).is_ok())
+        .map(Event::as_str)
+        .collect();
     names.dedup();
     names.join(" ")
 }
@@ -50,15 +71,36 @@ fn each_state_takes_only_what_can_happen_to_it() {
     assert_eq!(taken(&unready), "ready skip cancel");
     assert_eq!(taken(&Play::new(asking())), "skip begin hold cancel");
     assert_eq!(taken(Play::new(asking()).begin()), "skip intend attempted hold cancel");
-    assert_eq!(taken(Play::new(asking()).begin().intend()), "attempted late_confirmation cancel");
-    assert_eq!(taken(Play::new(asking()).attempt(TEMPORARY)), "begin hold late_confirmation cancel");
-    assert_eq!(taken(Play::new(asking()).hold(Wait::Paused, 1)), "skip begin hold cancel");
-    assert_eq!(taken(Play::new(asking()).attempt(Outcome::Unknown)), "begin late_confirmation cancel");
+    assert_eq!(
+        taken(Play::new(asking()).begin().intend()),
+        "attempted late_confirmation cancel"
+    );
+    assert_eq!(
+        taken(Play::new(asking()).attempt(TEMPORARY)),
+        "begin hold late_confirmation cancel"
+    );
+    assert_eq!(
+        taken(Play::new(asking()).hold(Wait::Paused, 1)),
+        "skip begin hold cancel"
+    );
+    assert_eq!(
+        taken(Play::new(asking()).attempt(Outcome::Unknown)),
+        "begin late_confirmation cancel"
+    );
     let mut asked = Play::new(asking());
     asked.attempt(Outcome::Unknown).wake();
-    assert_eq!(taken(asked.begin()), "intend attempted looked_up late_confirmation cancel");
-    assert_eq!(taken(Play::new(asking()).attempt(REJECTED)), "late_confirmation cancel decide");
-    assert_eq!(taken(Play::new(silent()).attempt(Outcome::Unknown)), "late_confirmation cancel decide");
+    assert_eq!(
+        taken(asked.begin()),
+        "intend attempted looked_up late_confirmation cancel"
+    );
+    assert_eq!(
+        taken(Play::new(asking()).attempt(REJECTED)),
+        "late_confirmation cancel decide"
+    );
+    assert_eq!(
+        taken(Play::new(silent()).attempt(Outcome::Unknown)),
+        "late_confirmation cancel decide"
+    );
     let mut cancelling = Play::new(asking());
     cancelling.attempt(Outcome::Unknown).apply(Event::Cancel { at_ms: 0 });
     assert_eq!(taken(&cancelling), "begin attempted looked_up late_confirmation");
@@ -76,7 +118,10 @@ fn a_final_step_takes_nothing() {
     completed.attempt(CONFIRMED);
     for play in [skipped, failed, cancelled, completed] {
         assert!(play.step.is_final());
-        assert_eq!((taken(&play).as_str(), play.step.due_ms(), play.step.in_doubt()), ("", None, false));
+        assert_eq!(
+            (taken(&play).as_str(), play.step.due_ms(), play.step.in_doubt()),
+            ("", None, false)
+        );
     }
 }
 
@@ -85,7 +130,10 @@ fn one_intent_per_attempt() {
     let mut play = Play::new(asking());
     play.begin().intend();
     let error = play.tried(Event::Intend { at_ms: 0, over_ms: 0 }).unwrap_err();
-    assert_eq!(error.to_string(), "a step that is processing cannot take `intend`: one mutating request per attempt");
+    assert_eq!(
+        error.to_string(),
+        "a step that is processing cannot take `intend`: one mutating request per attempt"
+    );
 }
 
 #[test]
@@ -110,7 +158,10 @@ fn no_decision_can_end_a_doubt_as_refused_or_close_it() {
     play.begin().intend();
     for next in [
         Next::Review(Review::AttemptsUsedUp),
-        Next::Retry { reason: Retry::Backoff, until_ms: 0 },
+        Next::Retry {
+            reason: Retry::Backoff,
+            until_ms: 0,
+        },
         Next::Cancel,
         Next::Complete,
     ] {
@@ -128,7 +179,10 @@ fn no_decision_can_end_a_doubt_as_refused_or_close_it() {
     let play = Play::new(asking());
     for next in [
         Next::Review(Review::Doubt(Unsettled::NoWayToAsk)),
-        Next::Retry { reason: Retry::Lookup, until_ms: 0 },
+        Next::Retry {
+            reason: Retry::Lookup,
+            until_ms: 0,
+        },
         Next::Cancel,
         Next::Complete,
     ] {

@@ -33,9 +33,16 @@ fn where_the_effect_is_known_not_to_exist_retry_is_one_click_with_fresh_counters
     assert!(!effect_may_exist(&play.step));
     play.now_ms = 100 * HOUR_MS as i64;
     assert_eq!(play.retry(false).line(), "retrying backoff 0");
-    assert_eq!((play.step.attempts, play.step.refusals, play.step.ready_ms), (0, 0, Some(play.now_ms)));
+    assert_eq!(
+        (play.step.attempts, play.step.refusals, play.step.ready_ms),
+        (0, 0, Some(play.now_ms))
+    );
     assert_eq!(play.next(), Move::Perform);
-    assert_eq!(play.step.first_intent_ms, Some(0), "the key stays the same, and so does its window");
+    assert_eq!(
+        play.step.first_intent_ms,
+        Some(0),
+        "the key stays the same, and so does its window"
+    );
 }
 
 #[test]
@@ -45,7 +52,14 @@ fn in_doubt_no_click_alone_sends_anything() {
         assert!(effect_may_exist(&play.step));
         let offer = retry_offer(&play.step, &terms);
         let can_ask = terms.lookup_after_ms.is_some();
-        assert_eq!(offer, Some(if can_ask { RetryOffer::LooksUpFirst } else { RetryOffer::NeedsStatement }));
+        assert_eq!(
+            offer,
+            Some(if can_ask {
+                RetryOffer::LooksUpFirst
+            } else {
+                RetryOffer::NeedsStatement
+            })
+        );
         play.retry(false);
         if can_ask {
             assert_eq!(play.wake(), Move::Lookup);
@@ -112,7 +126,13 @@ fn what_has_not_been_sent_is_cancelled_at_once() {
 fn a_cancel_before_the_intent_stops_the_request() {
     let mut play = Play::new(asking());
     play.begin().apply(Event::Cancel { at_ms: 0 });
-    assert!(play.tried(Event::Intend { at_ms: 0, over_ms: 15_000 }).is_err());
+    assert!(
+        play.tried(Event::Intend {
+            at_ms: 0,
+            over_ms: 15_000
+        })
+        .is_err()
+    );
     let stopped = play.end(Outcome::Unsent, Evidence::None);
     assert_eq!(play.ended(stopped).line(), "cancelled");
     let mut play = Play::new(asking());
@@ -131,9 +151,18 @@ fn a_cancel_in_flight_settles_first_and_never_resends() {
         play.ended(end);
         play
     };
-    assert_eq!(cancelled(asking(), CONFIRMED, Evidence::Answered(200)).line(), "completed");
-    assert_eq!(cancelled(asking(), REJECTED, Evidence::Answered(422)).line(), "cancelled");
-    assert_eq!(cancelled(asking(), Outcome::Unsent, Evidence::NothingSent).line(), "cancelled");
+    assert_eq!(
+        cancelled(asking(), CONFIRMED, Evidence::Answered(200)).line(),
+        "completed"
+    );
+    assert_eq!(
+        cancelled(asking(), REJECTED, Evidence::Answered(422)).line(),
+        "cancelled"
+    );
+    assert_eq!(
+        cancelled(asking(), Outcome::Unsent, Evidence::NothingSent).line(),
+        "cancelled"
+    );
     for terms in [silent(), keyed(), natural()] {
         let play = cancelled(terms, Outcome::Unknown, Evidence::MaybeSent);
         assert_eq!(play.line(), "needs_review Cancelled, in doubt");
@@ -153,10 +182,20 @@ fn a_cancel_in_flight_settles_first_and_never_resends() {
         }
     }
     let mut play = cancelled(
-        terms(Dedup::Natural { repeat_within_ms: 600_000 }, Some(30_000)),
+        terms(
+            Dedup::Natural {
+                repeat_within_ms: 600_000,
+            },
+            Some(30_000),
+        ),
         Outcome::Unknown,
         Evidence::MaybeSent,
     );
+    assert_eq!(play.wake(), Move::Lookup);
+    assert_eq!(play.lookup(Finding::Absent).line(), "needs_review Cancelled, in doubt");
+    // Asked again, the content of the destination still proves nothing about our request.
+    play.now_ms += 60_000;
+    play.apply(Event::Cancel { at_ms: play.now_ms });
     assert_eq!(play.wake(), Move::Lookup);
     assert_eq!(play.lookup(Finding::Absent).line(), "needs_review Cancelled, in doubt");
 }
@@ -173,7 +212,11 @@ fn a_cancel_in_doubt_settles_first_wherever_the_step_stands() {
     assert_eq!(play.line(), "cancelling 0, in doubt");
     let mut play = unsettled(asking());
     play.apply(Event::Cancel { at_ms: 0 });
-    assert_eq!(play.wake(), Move::Lookup, "asked for by a person: the destination is asked afresh");
+    assert_eq!(
+        play.wake(),
+        Move::Lookup,
+        "asked for by a person: the destination is asked afresh"
+    );
     let mut play = unsettled(keyed());
     play.apply(Event::Cancel { at_ms: play.now_ms });
     assert_eq!(play.review().line(), "needs_review Cancelled, in doubt");
@@ -202,7 +245,10 @@ fn a_late_confirmation_counts_as_found() {
     for mut play in [waiting, cancelling, resending, stated, unsettled(silent())] {
         assert_eq!(play.apply(Event::LateConfirmation).line(), "completed");
     }
-    assert!(Play::new(asking()).tried(Event::LateConfirmation).is_err(), "nothing was ever sent");
+    assert!(
+        Play::new(asking()).tried(Event::LateConfirmation).is_err(),
+        "nothing was ever sent"
+    );
 }
 
 #[test]
@@ -223,20 +269,33 @@ fn every_reason_says_whether_the_effect_may_exist() {
         assert!(reason.to_string().ends_with("the effect does not exist"), "{reason}");
         assert!(!reason.effect_may_exist());
     }
-    for why in
-        [NoWayToAsk, LookupUnclear, Absent, WindowOver, AttemptsUsedUp, Overtaken, Cancelled, WaitedTooLong]
-    {
+    for why in [
+        NoWayToAsk,
+        LookupUnclear,
+        Absent,
+        WindowOver,
+        AttemptsUsedUp,
+        Overtaken,
+        Cancelled,
+        WaitedTooLong,
+    ] {
         let reason = Review::Doubt(why);
         assert!(reason.to_string().starts_with("the effect may exist; "), "{reason}");
         assert!(reason.effect_may_exist());
     }
-    assert_eq!(Review::Doubt(NoWayToAsk).to_string(), "the effect may exist; the destination gives no way to ask");
+    assert_eq!(
+        Review::Doubt(NoWayToAsk).to_string(),
+        "the effect may exist; the destination gives no way to ask"
+    );
 }
 
 #[test]
 fn a_step_that_cannot_begin_goes_to_a_person_without_a_try() {
     let mut play = Play::new(asking());
-    play.begin().apply(Event::Hold { at_ms: 0, next: Next::Review(Review::Template) });
+    play.begin().apply(Event::Hold {
+        at_ms: 0,
+        next: Next::Review(Review::Template),
+    });
     assert_eq!(play.line(), "needs_review Template");
     assert_eq!(retry_offer(&play.step, &play.terms), Some(RetryOffer::OneClick));
 }

@@ -42,17 +42,37 @@ pub fn asking() -> Terms {
 
 /// Keys honoured for a day, no lookup.
 pub fn keyed() -> Terms {
-    terms(Dedup::Key { window_ms: 24 * HOUR_MS }, None)
+    terms(
+        Dedup::Key {
+            window_ms: 24 * HOUR_MS,
+        },
+        None,
+    )
 }
 
 /// Keys honoured for a day, and a lookup.
 pub fn keyed_asking() -> Terms {
-    terms(Dedup::Key { window_ms: 24 * HOUR_MS }, Some(30_000))
+    terms(
+        Dedup::Key {
+            window_ms: 24 * HOUR_MS,
+        },
+        Some(30_000),
+    )
 }
 
 /// An upsert, repeatable for ten minutes.
 pub fn natural() -> Terms {
-    terms(Dedup::Natural { repeat_within_ms: 600_000 }, None)
+    terms(
+        Dedup::Natural {
+            repeat_within_ms: 600_000,
+        },
+        None,
+    )
+}
+
+/// Through the form in which the ledger keeps it.
+pub fn stored(step: &Step) -> Step {
+    serde_json::from_str(&serde_json::to_string(step).unwrap()).unwrap()
 }
 
 pub struct Play {
@@ -68,11 +88,23 @@ impl Play {
     /// Ready at 0, no jitter.
     pub fn new(terms: Terms) -> Play {
         let step = step::apply(&Step::new(), &Event::Ready { at_ms: 0 }).unwrap();
-        Play { step, terms, policy: Policy::default(), now_ms: 0, overtaken: false, blocked: None }
+        Play {
+            step,
+            terms,
+            policy: Policy::default(),
+            now_ms: 0,
+            overtaken: false,
+            blocked: None,
+        }
     }
 
     pub fn circumstances(&self) -> Circumstances {
-        Circumstances { now_ms: self.now_ms, overtaken: self.overtaken, blocked: self.blocked, jitter: 0.0 }
+        Circumstances {
+            now_ms: self.now_ms,
+            overtaken: self.overtaken,
+            blocked: self.blocked,
+            jitter: 0.0,
+        }
     }
 
     pub fn apply(&mut self, event: Event) -> &mut Play {
@@ -104,7 +136,10 @@ impl Play {
     /// The intent, with 5 s to be sent.
     pub fn intend(&mut self) -> &mut Play {
         let over_ms = self.now_ms + 5_000 + TIMEOUT_MS as i64;
-        self.apply(Event::Intend { at_ms: self.now_ms, over_ms })
+        self.apply(Event::Intend {
+            at_ms: self.now_ms,
+            over_ms,
+        })
     }
 
     pub fn end(&self, outcome: Outcome, evidence: Evidence) -> AttemptEnd {
@@ -143,7 +178,12 @@ impl Play {
     /// Wakes and attempts, `count` times.
     pub fn attempts(&mut self, count: usize, outcome: Outcome) -> &mut Play {
         for _ in 0..count {
-            assert!(matches!(self.wake(), Move::Perform | Move::Resend), "{:?} {}", self.next(), self.line());
+            assert!(
+                matches!(self.wake(), Move::Perform | Move::Resend),
+                "{:?} {}",
+                self.next(),
+                self.line()
+            );
             self.attempt(outcome);
         }
         self
@@ -170,22 +210,38 @@ impl Play {
 
     pub fn hold(&mut self, wait: Wait, for_ms: i64) -> &mut Play {
         let until_ms = self.now_ms + for_ms;
-        let event = step::hold(&self.step, wait, until_ms, &self.terms, &self.policy, &self.circumstances());
+        let event = step::hold(
+            &self.step,
+            wait,
+            until_ms,
+            &self.terms,
+            &self.policy,
+            &self.circumstances(),
+        );
         self.apply(event)
     }
 
     /// Carries out what `next_move` says where that is a review.
     pub fn review(&mut self) -> &mut Play {
-        let Move::Review(reason) = self.next() else { panic!("{:?}", self.next()) };
-        self.apply(Event::Hold { at_ms: self.now_ms, next: Next::Review(reason) })
+        let Move::Review(reason) = self.next() else {
+            panic!("{:?}", self.next())
+        };
+        self.apply(Event::Hold {
+            at_ms: self.now_ms,
+            next: Next::Review(reason),
+        })
     }
 
     pub fn retry(&mut self, stated_absent: bool) -> &mut Play {
-        self.apply(Event::Decide(Decision::Retry { at_ms: self.now_ms, stated_absent }))
+        self.apply(Event::Decide(Decision::Retry {
+            at_ms: self.now_ms,
+            stated_absent,
+        }))
     }
 
     /// Through the form in which the ledger stores it, and then what recovery makes of it.
     pub fn crash(&mut self) -> &mut Play {
+        self.step = stored(&self.step);
         if let Some(event) = step::recover(&self.step, self.now_ms) {
             self.apply(event);
         }
@@ -200,11 +256,17 @@ impl Play {
             State::Retrying { reason, until_ms } => line += &format!(" {} {}", reason.as_str(), seconds(until_ms)),
             State::Waiting { reason, until_ms } => line += &format!(" {} {}", reason.as_str(), seconds(until_ms)),
             State::Cancelling { until_ms } => line += &format!(" {}", seconds(until_ms)),
-            State::NeedsReview { reason: Review::Doubt(why) } => line += &format!(" {why:?}"),
+            State::NeedsReview {
+                reason: Review::Doubt(why),
+            } => line += &format!(" {why:?}"),
             State::NeedsReview { reason } => line += &format!(" {reason:?}"),
             State::Skipped { reason } => line += &format!(" {reason:?}"),
             State::Pending | State::Processing | State::Completed | State::Failed | State::Cancelled => {}
         }
-        if self.step.in_doubt() { line + ", in doubt" } else { line }
+        if self.step.in_doubt() {
+            line + ", in doubt"
+        } else {
+            line
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::world::World;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     /// No request after an unknown without a lookup or an open key window, none by natural key past its bound; no refused
     /// ending, no backoff, no one-click retry in doubt; never more attempts than the policy; one resend after absent; final

@@ -4,10 +4,8 @@
 //! The destination is true to the terms (keys are honoured for the window, nothing takes effect later than `lookup_after`,
 //! a 4xx that the connector calls a refusal did nothing): the promise rests on that, and on nothing else here.
 
-use crate::play::{HOUR_MS, TIMEOUT_MS, terms};
-use oncegate_domain::doubt::{
-    Blocked, Circumstances, Dedup, Finding, FindingReport, LookupSight, Terms, judge_lookup,
-};
+use crate::play::{HOUR_MS, TIMEOUT_MS, stored, terms};
+use oncegate_domain::doubt::{Blocked, Circumstances, Dedup, Finding, FindingReport, LookupSight, Terms, judge_lookup};
 use oncegate_domain::evidence::{Cut, Evidence, Facts, Report};
 use oncegate_domain::outcome::{Outcome, Trust, of_write};
 use oncegate_domain::retry::{Policy, RetryAfter};
@@ -86,8 +84,12 @@ impl World {
         let mut dice = Dice::new(numbers);
         let dedup = match dice.roll(3) {
             0 => Dedup::None,
-            1 => Dedup::Key { window_ms: dice.of(&[60_000, HOUR_MS, 24 * HOUR_MS]) },
-            _ => Dedup::Natural { repeat_within_ms: dice.of(&[60_000, 600_000]) },
+            1 => Dedup::Key {
+                window_ms: dice.of(&[60_000, HOUR_MS, 24 * HOUR_MS]),
+            },
+            _ => Dedup::Natural {
+                repeat_within_ms: dice.of(&[60_000, 600_000]),
+            },
         };
         let lookup_after_ms = dice.of(&[None, Some(1_000), Some(30_000), Some(300_000)]);
         let policy = Policy {
@@ -103,7 +105,11 @@ impl World {
             errors_in_2xx_refused: dice.one_in(2),
             may_find: dice.one_in(2),
         };
-        let terms = Terms { absent_to_review: dice.one_in(5), trust, ..terms(dedup, lookup_after_ms) };
+        let terms = Terms {
+            absent_to_review: dice.one_in(5),
+            trust,
+            ..terms(dedup, lookup_after_ms)
+        };
         World {
             dice,
             step: step::apply(&Step::new(), &Event::Ready { at_ms: 0 }).unwrap(),
@@ -133,14 +139,18 @@ impl World {
         }
         let now = self.circumstances();
         let play = step::next_move(&self.step, &self.terms, &self.policy, &now);
-        self.log.push(format!("{} {:?}: {play:?}", self.now_ms, self.step.state));
+        self.log
+            .push(format!("{} {:?}: {play:?}", self.now_ms, self.step.state));
         match play {
             Move::WaitUntil(at_ms) => {
                 assert!(at_ms > self.now_ms, "{self}");
                 self.now_ms = at_ms;
             }
             Move::Nothing => {}
-            Move::Review(reason) => self.apply(Event::Hold { at_ms: self.now_ms, next: Next::Review(reason) }),
+            Move::Review(reason) => self.apply(Event::Hold {
+                at_ms: self.now_ms,
+                next: Next::Review(reason),
+            }),
             Move::Lookup => self.lookup(),
             Move::Perform => self.attempt(false),
             Move::Resend => self.attempt(true),
@@ -149,7 +159,12 @@ impl World {
 
     fn circumstances(&mut self) -> Circumstances {
         let jitter = self.dice.of(&[0.0, 1.0, -1.0]);
-        Circumstances { now_ms: self.now_ms, overtaken: self.overtaken, blocked: self.blocked, jitter }
+        Circumstances {
+            now_ms: self.now_ms,
+            overtaken: self.overtaken,
+            blocked: self.blocked,
+            jitter,
+        }
     }
 
     fn pass_time(&mut self) {
@@ -160,7 +175,9 @@ impl World {
     /// The place may change while a step is in doubt, and change back; a later intent may come up, for good.
     fn weather(&mut self) {
         if self.dice.one_in(12) {
-            self.blocked = self.dice.of(&[None, Some(Blocked::PlaceChanged), Some(Blocked::OtherHost)]);
+            self.blocked = self
+                .dice
+                .of(&[None, Some(Blocked::PlaceChanged), Some(Blocked::OtherHost)]);
         }
         self.overtaken |= self.dice.one_in(20);
     }
@@ -182,7 +199,11 @@ impl World {
                 self.apply(Event::LateConfirmation);
                 true
             }
-            2 if matches!(self.step.state, State::Pending | State::Retrying { .. } | State::Waiting { .. }) => {
+            2 if matches!(
+                self.step.state,
+                State::Pending | State::Retrying { .. } | State::Waiting { .. }
+            ) =>
+            {
                 self.hold();
                 true
             }
@@ -191,7 +212,12 @@ impl World {
     }
 
     fn hold(&mut self) {
-        let wait = self.dice.of(&[Wait::BreakerOpen, Wait::Paused, Wait::ConnectionBlocked, Wait::RateLimited]);
+        let wait = self.dice.of(&[
+            Wait::BreakerOpen,
+            Wait::Paused,
+            Wait::ConnectionBlocked,
+            Wait::RateLimited,
+        ]);
         let until_ms = self.now_ms + self.dice.of(&[1_000, 60_000, 2 * HOUR_MS as i64]);
         let now = self.circumstances();
         let event = step::hold(&self.step, wait, until_ms, &self.terms, &self.policy, &now);
@@ -213,7 +239,10 @@ impl World {
                 self.known.lookups = 0;
                 return self.apply(Event::Cancel { at_ms: self.now_ms });
             }
-            _ => Decision::Retry { at_ms: self.now_ms, stated_absent: truly_absent && self.dice.one_in(2) },
+            _ => Decision::Retry {
+                at_ms: self.now_ms,
+                stated_absent: truly_absent && self.dice.one_in(2),
+            },
         };
         match decision {
             Decision::Retry { stated_absent, .. } => {
@@ -244,7 +273,10 @@ impl World {
     }
 
     fn attempt(&mut self, resend: bool) {
-        assert_eq!(resend, self.known.doubt, "in doubt it is a resend, else it is not\n{self}");
+        assert_eq!(
+            resend, self.known.doubt,
+            "in doubt it is a resend, else it is not\n{self}"
+        );
         self.apply(Event::Begin);
         match self.dice.roll(8) {
             0 => return self.crash(),
@@ -263,7 +295,12 @@ impl World {
             return self.crash();
         }
         let (evidence, report) = self.exchange();
-        let facts = Facts { evidence, denied: self.dice.one_in(9), read_answered_2xx: false, report };
+        let facts = Facts {
+            evidence,
+            denied: self.dice.one_in(9),
+            read_answered_2xx: false,
+            report,
+        };
         self.finish(&facts, true);
     }
 
@@ -273,34 +310,56 @@ impl World {
         if !self.known.doubt {
             return;
         }
-        assert_ne!(self.blocked, Some(Blocked::PlaceChanged), "nothing is sent to another place in doubt\n{self}");
+        assert_ne!(
+            self.blocked,
+            Some(Blocked::PlaceChanged),
+            "nothing is sent to another place in doubt\n{self}"
+        );
         assert!(!self.known.must_ask, "a click in doubt asks before it sends\n{self}");
         let first_ms = self.known.first_intent_ms.unwrap();
-        let asks = self.terms.lookup_after_ms.map(|after_ms| after_ms.max(TIMEOUT_MS) as i64);
+        let asks = self
+            .terms
+            .lookup_after_ms
+            .map(|after_ms| after_ms.max(TIMEOUT_MS) as i64);
         match self.terms.dedup {
             Dedup::Natural { repeat_within_ms } => {
-                assert!(self.now_ms < first_ms + repeat_within_ms as i64, "past the natural bound\n{self}");
+                assert!(
+                    self.now_ms < first_ms + repeat_within_ms as i64,
+                    "past the natural bound\n{self}"
+                );
                 assert!(!self.overtaken, "an old value over a newer one\n{self}");
                 assert!(self.blocked.is_none(), "another host's intent\n{self}");
                 let asked_out = self.known.lookups >= self.policy.attempts;
-                assert!(self.known.asked || asks.is_none() || asked_out, "a lookup by content comes first\n{self}");
+                assert!(
+                    self.known.asked || asks.is_none() || asked_out,
+                    "a lookup by content comes first\n{self}"
+                );
             }
             Dedup::None => {
                 assert!(self.blocked.is_none(), "another host's intent without keys\n{self}");
-                assert!(self.absent_twice(asks), "without key it takes a conclusive absent\n{self}");
+                assert!(
+                    self.absent_twice(asks),
+                    "without key it takes a conclusive absent\n{self}"
+                );
                 self.resend_after_absent();
             }
             Dedup::Key { window_ms } => {
                 let end_ms = first_ms + (window_ms / 10 * 9) as i64;
                 let open = self.now_ms + (TIMEOUT_MS as i64) < end_ms;
                 assert!(open || self.absent_twice(asks), "the key window is over\n{self}");
-                assert!(self.known.resends_after_absent == 0, "a second doubt is never resent\n{self}");
+                assert!(
+                    self.known.resends_after_absent == 0,
+                    "a second doubt is never resent\n{self}"
+                );
                 if !self.known.absents.is_empty() {
                     self.resend_after_absent();
                 }
                 let asked_out = self.known.lookups >= self.policy.attempts;
                 let absent = !self.known.absents.is_empty();
-                assert!(asks.is_none() || asked_out || absent, "it is asked before the key is leant on\n{self}");
+                assert!(
+                    asks.is_none() || asked_out || absent,
+                    "it is asked before the key is leant on\n{self}"
+                );
             }
         }
     }
@@ -316,7 +375,10 @@ impl World {
     fn resend_after_absent(&mut self) {
         assert!(!self.terms.absent_to_review, "the connection wants a person\n{self}");
         self.known.resends_after_absent += 1;
-        assert_eq!(self.known.resends_after_absent, 1, "one resend in the life of a step\n{self}");
+        assert_eq!(
+            self.known.resends_after_absent, 1,
+            "one resend in the life of a step\n{self}"
+        );
         self.known.doubt = false;
     }
 
@@ -356,8 +418,8 @@ impl World {
             5 => (Evidence::Answered(429), report),
             6 => (Evidence::Answered(503), report),
             7 => {
-                let refused = self.terms.trust.errors_in_2xx_refused
-                    && matches!(report, Report::Rejected | Report::Unauthorized);
+                let refused =
+                    self.terms.trust.errors_in_2xx_refused && matches!(report, Report::Rejected | Report::Unauthorized);
                 if !refused {
                     self.arrive();
                 }
@@ -377,7 +439,9 @@ impl World {
     }
 
     fn ended_without_request(&mut self, resend: bool) {
-        let report = self.dice.of(&[Report::Ok, Report::Rejected, Report::Temporary, Report::Cut(Cut::Trap)]);
+        let report = self
+            .dice
+            .of(&[Report::Ok, Report::Rejected, Report::Temporary, Report::Cut(Cut::Trap)]);
         let facts = Facts {
             evidence: Evidence::None,
             denied: self.dice.one_in(3),
@@ -386,7 +450,10 @@ impl World {
             report,
         };
         if resend && facts.denied {
-            let end = AttemptEnd { blocked: Some(Blocked::RequestChanged), ..self.end(&facts, false) };
+            let end = AttemptEnd {
+                blocked: Some(Blocked::RequestChanged),
+                ..self.end(&facts, false)
+            };
             return self.end_attempt(end);
         }
         let tried = self.dice.one_in(2);
@@ -404,7 +471,11 @@ impl World {
             evidence: facts.evidence,
             over_ms: self.now_ms,
             tried,
-            retry_after: if self.dice.one_in(4) { RetryAfter::Until(told_ms) } else { RetryAfter::None },
+            retry_after: if self.dice.one_in(4) {
+                RetryAfter::Until(told_ms)
+            } else {
+                RetryAfter::None
+            },
             hold: if self.dice.one_in(4) { Some(hold) } else { None },
             blocked: None,
         }
@@ -428,7 +499,9 @@ impl World {
         }
         let now = self.circumstances();
         let event = step::after_attempt(&self.step, &end, &self.terms, &self.policy, &now);
-        let Event::Attempted { counted, .. } = event else { panic!("{event:?}") };
+        let Event::Attempted { counted, .. } = event else {
+            panic!("{event:?}")
+        };
         self.known.counted += u32::from(counted);
         if self.dice.one_in(16) && self.step.open_intent.is_some() {
             // It dies before the outcome is stored: what was known is lost, and the step is in doubt.
@@ -442,7 +515,11 @@ impl World {
 
     fn unknown(&mut self, over_ms: i64) {
         let known = &mut self.known;
-        known.over_ms = if known.doubt { known.over_ms.max(over_ms) } else { over_ms };
+        known.over_ms = if known.doubt {
+            known.over_ms.max(over_ms)
+        } else {
+            over_ms
+        };
         known.doubt = true;
         known.absents.clear();
         known.asked = false;
@@ -450,7 +527,11 @@ impl World {
 
     fn lookup(&mut self) {
         assert!(self.known.doubt, "only a doubt is looked up\n{self}");
-        assert_ne!(self.blocked, Some(Blocked::PlaceChanged), "nothing is asked at another place\n{self}");
+        assert_ne!(
+            self.blocked,
+            Some(Blocked::PlaceChanged),
+            "nothing is asked at another place\n{self}"
+        );
         assert!(self.now_ms >= self.visible_ms(), "asked too early\n{self}");
         self.apply(Event::Begin);
         if self.dice.one_in(10) {
@@ -458,7 +539,11 @@ impl World {
         }
         let asked_ms = self.now_ms;
         let there = self.effects.iter().any(|at_ms| *at_ms <= asked_ms);
-        let truth = if there { FindingReport::Found } else { FindingReport::Absent };
+        let truth = if there {
+            FindingReport::Found
+        } else {
+            FindingReport::Absent
+        };
         let (report, statuses): (FindingReport, &[u16]) = match self.dice.roll(8) {
             0 => (FindingReport::Unsure, &[200]),
             // It asked nothing, or got no answer that counts, and claims to know.
@@ -475,7 +560,11 @@ impl World {
             finding,
             counted: finding != Finding::Unsure || self.dice.one_in(2),
             retry_after: RetryAfter::None,
-            hold: if self.dice.one_in(6) { Some((Wait::Paused, self.now_ms + 60_000)) } else { None },
+            hold: if self.dice.one_in(6) {
+                Some((Wait::Paused, self.now_ms + 60_000))
+            } else {
+                None
+            },
         };
         self.known.lookups += u32::from(end.counted);
         self.known.asked |= end.counted;
@@ -498,14 +587,18 @@ impl World {
         if let Some(event) = step::recover(&self.step, self.now_ms) {
             self.apply(event);
         }
-        assert_ne!(self.step.state, State::Processing, "recovery leaves nothing without an owner\n{self}");
+        assert_ne!(
+            self.step.state,
+            State::Processing,
+            "recovery leaves nothing without an owner\n{self}"
+        );
     }
 
     fn apply(&mut self, event: Event) {
         self.log.push(format!("{} {event:?}", self.now_ms));
         let applied = step::apply(&self.step, &event);
         assert!(applied.is_ok(), "{}\n{self}", applied.unwrap_err());
-        self.step = applied.unwrap();
+        self.step = stored(&applied.unwrap());
         if self.step.state == State::Cancelled {
             // A conclusive absent closed it.
             self.known.doubt = false;
@@ -516,13 +609,27 @@ impl World {
     /// What holds after every event, whatever came before.
     fn check(&mut self) {
         let intended = self.step.open_intent.is_some() && !self.step.is_final();
-        assert_eq!(self.step.in_doubt(), self.known.doubt || intended, "doubt sticks, and none is invented\n{self}");
-        assert!(self.known.counted <= self.policy.attempts, "attempts exceed the policy\n{self}");
-        assert!(self.known.lookups <= self.policy.attempts, "lookups exceed the policy\n{self}");
+        assert_eq!(
+            self.step.in_doubt(),
+            self.known.doubt || intended,
+            "doubt sticks, and none is invented\n{self}"
+        );
+        assert!(
+            self.known.counted <= self.policy.attempts,
+            "attempts exceed the policy\n{self}"
+        );
+        assert!(
+            self.known.lookups <= self.policy.attempts,
+            "lookups exceed the policy\n{self}"
+        );
         assert_eq!(self.step.attempts, self.known.counted, "the count\n{self}");
         match self.step.state {
-            State::Retrying { reason: Retry::Backoff, .. } => assert!(!self.known.doubt, "backoff in doubt\n{self}"),
-            State::NeedsReview { reason: Review::Doubt(_) } => assert!(self.known.doubt, "{self}"),
+            State::Retrying {
+                reason: Retry::Backoff, ..
+            } => assert!(!self.known.doubt, "backoff in doubt\n{self}"),
+            State::NeedsReview {
+                reason: Review::Doubt(_),
+            } => assert!(self.known.doubt, "{self}"),
             State::NeedsReview { .. } => {
                 assert!(!self.known.doubt, "refused in doubt\n{self}");
                 assert!(!self.has_effect(), "it says that the effect does not exist\n{self}");
@@ -552,8 +659,16 @@ impl World {
 
 impl std::fmt::Display for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{:?}\n{:?}\n{:?}\n{:?}", self.terms, self.policy, self.known, self.step)?;
-        writeln!(f, "now {} effects {:?} blocked {:?}", self.now_ms, self.effects, self.blocked)?;
+        writeln!(
+            f,
+            "{:?}\n{:?}\n{:?}\n{:?}",
+            self.terms, self.policy, self.known, self.step
+        )?;
+        writeln!(
+            f,
+            "now {} effects {:?} blocked {:?}",
+            self.now_ms, self.effects, self.blocked
+        )?;
         self.log.iter().try_for_each(|line| writeln!(f, "  {line}"))
     }
 }
