@@ -7,4 +7,5 @@ mod illegal;
 mod person;
 mod play;
 mod sequences;
+mod sticks;
 mod world;

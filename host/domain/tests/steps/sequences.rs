@@ -3,6 +3,7 @@
 
 use crate::world::World;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
@@ -14,4 +15,54 @@ proptest! {
     fn no_sequence_of_events_breaks_the_promise(numbers in prop::collection::vec(any::<u16>(), 0..400)) {
         World::new(numbers).play();
     }
+}
+
+/// A property over sequences that never come to the hard places would hold for any code.
+#[test]
+fn the_sequences_reach_every_way_out() {
+    let mut seen = BTreeSet::new();
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    for _ in 0..3_000 {
+        let numbers = (0..300).map(|_| {
+            // xorshift64
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 32) as u16
+        });
+        let mut world = World::new(numbers.collect());
+        world.play();
+        seen.append(&mut world.seen);
+    }
+    let missing: Vec<&str> = [
+        "Perform",
+        "Lookup",
+        "Resend",
+        "WaitUntil",
+        "completed",
+        "failed",
+        "cancelled",
+        "cancelling",
+        "Refused(Denied)",
+        "Refused(ConnectorFault)",
+        "Refused(Rejected)",
+        "AttemptsUsedUp",
+        "WaitedTooLong",
+        "ToldToWaitTooLong",
+        "Doubt(NoWayToAsk)",
+        "Doubt(LookupUnclear)",
+        "Doubt(Absent)",
+        "Doubt(WindowOver)",
+        "Doubt(AttemptsUsedUp)",
+        "Doubt(Overtaken)",
+        "Doubt(Cancelled)",
+        "Doubt(WaitedTooLong)",
+        "Doubt(Blocked(RequestChanged))",
+        "Doubt(Blocked(PlaceChanged))",
+        "Doubt(Blocked(OtherHost))",
+    ]
+    .into_iter()
+    .filter(|way| !seen.contains(*way))
+    .collect();
+    assert!(missing.is_empty(), "never reached: {missing:?}");
 }

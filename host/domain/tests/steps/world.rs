@@ -4,15 +4,19 @@
 //! The destination is true to the terms (keys are honoured for the window, nothing takes effect later than `lookup_after`,
 //! a 4xx that the connector calls a refusal did nothing): the promise rests on that, and on nothing else here.
 
+mod destination;
+mod rules;
+
 use crate::play::{HOUR_MS, TIMEOUT_MS, stored, terms};
 use oncegate_domain::doubt::{Blocked, Circumstances, Dedup, Finding, FindingReport, LookupSight, Terms, judge_lookup};
 use oncegate_domain::evidence::{Cut, Evidence, Facts, Report};
 use oncegate_domain::outcome::{Outcome, Trust, of_write};
 use oncegate_domain::retry::{Policy, RetryAfter};
 use oncegate_domain::review::{RetryOffer, retry_offer};
-use oncegate_domain::step::{
-    self, AttemptEnd, Decision, Event, LookupEnd, Move, Next, Retry, Review, State, Step, Wait,
-};
+use oncegate_domain::step::{self, AttemptEnd, Decision, Event, LookupEnd, Move, Next, State, Step, Wait};
+
+use rules::Known;
+use std::collections::BTreeSet;
 
 /// Numbers to choose by; when they are used up, the play is over.
 pub struct Dice(std::vec::IntoIter<u16>);
@@ -40,29 +44,6 @@ impl Dice {
     }
 }
 
-/// What the test knows by itself, without asking the step: the oracle.
-#[derive(Debug, Default)]
-struct Known {
-    /// An attempt may have taken effect, and nothing has settled it.
-    doubt: bool,
-    /// When the exchange of the last unknown attempt was over.
-    over_ms: i64,
-    /// When lookups that counted said absent since the last unknown attempt.
-    absents: Vec<i64>,
-    /// Lookups that counted since the last unknown attempt.
-    asked: bool,
-    /// A person asked for another try without a statement, and nobody has asked since.
-    must_ask: bool,
-    first_intent_ms: Option<i64>,
-    resends_after_absent: u32,
-    /// Since the last decision of a person.
-    counted: u32,
-    lookups: u32,
-    cancelled: bool,
-    resolved: bool,
-    final_state: Option<State>,
-}
-
 pub struct World {
     dice: Dice,
     pub step: Step,
@@ -77,6 +58,8 @@ pub struct World {
     /// When the request that had the effect was received: its key is known for the window.
     key_known_ms: Option<i64>,
     log: Vec<String>,
+    /// Where it has been and what it was told to do, by name.
+    pub seen: BTreeSet<String>,
 }
 
 impl World {
@@ -122,6 +105,7 @@ impl World {
             effects: vec![],
             key_known_ms: None,
             log: vec![],
+            seen: BTreeSet::new(),
         }
     }
 
@@ -141,6 +125,8 @@ impl World {
         let play = step::next_move(&self.step, &self.terms, &self.policy, &now);
         self.log
             .push(format!("{} {:?}: {play:?}", self.now_ms, self.step.state));
+        self.seen
+            .insert(format!("{play:?}").split('(').next().unwrap().to_owned());
         match play {
             Move::WaitUntil(at_ms) => {
                 assert!(at_ms > self.now_ms, "{self}");
@@ -304,140 +290,6 @@ impl World {
         self.finish(&facts, true);
     }
 
-    /// The rules of DESIGN section 5, stated once more and independently: may a request leave now?
-    fn may_send(&mut self) {
-        assert!(!self.known.cancelled, "a cancelled step sends nothing\n{self}");
-        if !self.known.doubt {
-            return;
-        }
-        assert_ne!(
-            self.blocked,
-            Some(Blocked::PlaceChanged),
-            "nothing is sent to another place in doubt\n{self}"
-        );
-        assert!(!self.known.must_ask, "a click in doubt asks before it sends\n{self}");
-        let first_ms = self.known.first_intent_ms.unwrap();
-        let asks = self
-            .terms
-            .lookup_after_ms
-            .map(|after_ms| after_ms.max(TIMEOUT_MS) as i64);
-        match self.terms.dedup {
-            Dedup::Natural { repeat_within_ms } => {
-                assert!(
-                    self.now_ms < first_ms + repeat_within_ms as i64,
-                    "past the natural bound\n{self}"
-                );
-                assert!(!self.overtaken, "an old value over a newer one\n{self}");
-                assert!(self.blocked.is_none(), "another host's intent\n{self}");
-                let asked_out = self.known.lookups >= self.policy.attempts;
-                assert!(
-                    self.known.asked || asks.is_none() || asked_out,
-                    "a lookup by content comes first\n{self}"
-                );
-            }
-            Dedup::None => {
-                assert!(self.blocked.is_none(), "another host's intent without keys\n{self}");
-                assert!(
-                    self.absent_twice(asks),
-                    "without key it takes a conclusive absent\n{self}"
-                );
-                self.resend_after_absent();
-            }
-            Dedup::Key { window_ms } => {
-                let end_ms = first_ms + (window_ms / 10 * 9) as i64;
-                let open = self.now_ms + (TIMEOUT_MS as i64) < end_ms;
-                assert!(open || self.absent_twice(asks), "the key window is over\n{self}");
-                assert!(
-                    self.known.resends_after_absent == 0,
-                    "a second doubt is never resent\n{self}"
-                );
-                if !self.known.absents.is_empty() {
-                    self.resend_after_absent();
-                }
-                let asked_out = self.known.lookups >= self.policy.attempts;
-                let absent = !self.known.absents.is_empty();
-                assert!(
-                    asks.is_none() || asked_out || absent,
-                    "it is asked before the key is leant on\n{self}"
-                );
-            }
-        }
-    }
-
-    fn absent_twice(&self, apart_ms: Option<i64>) -> bool {
-        match (self.known.absents.first(), self.known.absents.last(), apart_ms) {
-            (Some(first_ms), Some(last_ms), Some(apart_ms)) => last_ms - first_ms >= apart_ms,
-            _ => false,
-        }
-    }
-
-    /// The conclusive absent ends the doubt; it allows one resend in the life of the step.
-    fn resend_after_absent(&mut self) {
-        assert!(!self.terms.absent_to_review, "the connection wants a person\n{self}");
-        self.known.resends_after_absent += 1;
-        assert_eq!(
-            self.known.resends_after_absent, 1,
-            "one resend in the life of a step\n{self}"
-        );
-        self.known.doubt = false;
-    }
-
-    /// The request takes effect at the destination, at once or as late as the terms allow.
-    fn arrive(&mut self) {
-        if let Dedup::Key { window_ms } = self.terms.dedup
-            && let Some(known_ms) = self.key_known_ms
-            && self.now_ms < known_ms + window_ms as i64
-        {
-            return;
-        }
-        let late_ms = self.terms.lookup_after_ms.unwrap_or(0).max(TIMEOUT_MS) as i64 - 1;
-        self.effects.push(self.now_ms + self.dice.of(&[0, late_ms]));
-        self.key_known_ms = Some(self.now_ms);
-    }
-
-    /// What the wire brings, and what the connector makes of it; a destination true to the terms.
-    fn exchange(&mut self) -> (Evidence, Report) {
-        let any = [
-            Report::Ok,
-            Report::Rejected,
-            Report::Temporary,
-            Report::Unsure,
-            Report::Unauthorized,
-            Report::Cut(Cut::Trap),
-        ];
-        let report = self.dice.of(&any);
-        match self.dice.roll(12) {
-            0 => (Evidence::NothingSent, report),
-            1..=3 => {
-                if self.dice.one_in(2) {
-                    self.arrive();
-                }
-                (Evidence::MaybeSent, report)
-            }
-            4 => (Evidence::Answered(401), report),
-            5 => (Evidence::Answered(429), report),
-            6 => (Evidence::Answered(503), report),
-            7 => {
-                let refused =
-                    self.terms.trust.errors_in_2xx_refused && matches!(report, Report::Rejected | Report::Unauthorized);
-                if !refused {
-                    self.arrive();
-                }
-                (Evidence::Answered(200), report)
-            }
-            // "It exists already" is answered, and confirmed by ok, only where it does.
-            8 if self.has_effect() => (Evidence::Answered(409), report),
-            8 | 9 => (Evidence::Answered(422), report),
-            10 => (Evidence::Answered(403), report),
-            _ => {
-                if self.dice.one_in(2) {
-                    self.arrive();
-                }
-                (Evidence::Answered(self.dice.of(&[500, 302, 408])), report)
-            }
-        }
-    }
-
     fn ended_without_request(&mut self, resend: bool) {
         let report = self
             .dice
@@ -599,61 +451,16 @@ impl World {
         let applied = step::apply(&self.step, &event);
         assert!(applied.is_ok(), "{}\n{self}", applied.unwrap_err());
         self.step = stored(&applied.unwrap());
+        let words = match self.step.state {
+            State::NeedsReview { reason } => format!("{reason:?}"),
+            other => other.as_str().to_owned(),
+        };
+        self.seen.insert(words);
         if self.step.state == State::Cancelled {
             // A conclusive absent closed it.
             self.known.doubt = false;
         }
         self.check();
-    }
-
-    /// What holds after every event, whatever came before.
-    fn check(&mut self) {
-        let intended = self.step.open_intent.is_some() && !self.step.is_final();
-        assert_eq!(
-            self.step.in_doubt(),
-            self.known.doubt || intended,
-            "doubt sticks, and none is invented\n{self}"
-        );
-        assert!(
-            self.known.counted <= self.policy.attempts,
-            "attempts exceed the policy\n{self}"
-        );
-        assert!(
-            self.known.lookups <= self.policy.attempts,
-            "lookups exceed the policy\n{self}"
-        );
-        assert_eq!(self.step.attempts, self.known.counted, "the count\n{self}");
-        match self.step.state {
-            State::Retrying {
-                reason: Retry::Backoff, ..
-            } => assert!(!self.known.doubt, "backoff in doubt\n{self}"),
-            State::NeedsReview {
-                reason: Review::Doubt(_),
-            } => assert!(self.known.doubt, "{self}"),
-            State::NeedsReview { .. } => {
-                assert!(!self.known.doubt, "refused in doubt\n{self}");
-                assert!(!self.has_effect(), "it says that the effect does not exist\n{self}");
-            }
-            State::Completed => assert!(self.has_effect(), "completed without an effect\n{self}"),
-            State::Cancelled => assert!(!self.has_effect(), "cancelled, and the effect exists\n{self}"),
-            State::Pending
-            | State::Processing
-            | State::Retrying { .. }
-            | State::Waiting { .. }
-            | State::Failed
-            | State::Skipped { .. }
-            | State::Cancelling { .. } => {}
-        }
-        match self.terms.dedup {
-            Dedup::None | Dedup::Key { .. } => assert!(self.effects.len() <= 1, "two effects\n{self}"),
-            Dedup::Natural { .. } => {}
-        }
-        if let Some(state) = self.known.final_state {
-            assert_eq!(self.step.state, state, "final states stay final\n{self}");
-        }
-        if self.step.is_final() {
-            self.known.final_state = Some(self.step.state);
-        }
     }
 }
 
