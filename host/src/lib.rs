@@ -4,6 +4,7 @@
 pub mod api;
 pub mod build;
 pub mod catalog;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod credentials;

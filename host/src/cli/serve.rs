@@ -1,0 +1,75 @@
+//! `oncegate serve`: a host, until it is told to stop.
+
+use super::Place;
+use crate::catalog::Catalog;
+use crate::clock::{Clock, SystemClock};
+use crate::config::Config;
+use crate::serve::Server;
+use crate::telemetry::{self, LogFormat};
+use anyhow::Context;
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Where to listen; goes before `oncegate.toml`. Port 0 takes a free one (it is written to DATA/address).
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Make the host match this installation folder first; its `oncegate.toml` is used.
+    #[arg(long, value_name = "FOLDER")]
+    apply: Option<PathBuf>,
+    /// Write the log as JSON lines.
+    #[arg(long)]
+    log_json: bool,
+}
+
+pub fn run(place: &Place, args: &ServeArgs) -> anyhow::Result<()> {
+    telemetry::start(if args.log_json {
+        LogFormat::Json
+    } else {
+        LogFormat::Text
+    });
+    let folder = args.apply.as_deref().unwrap_or(&place.data);
+    let mut config = Config::read(folder)?;
+    if let Some(listen) = args.listen {
+        config.listen = listen;
+    }
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
+    runtime.block_on(serve(&place.data, &config, args.apply.as_deref()))
+}
+
+async fn serve(data: &Path, config: &Config, apply: Option<&Path>) -> anyhow::Result<()> {
+    // Before anything else, so that a signal during start is not lost.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let clock = Arc::new(SystemClock);
+    let server = Server::start(data, config, clock.clone()).await?;
+    if let Some(folder) = apply {
+        apply_folder(&server.host.catalog, folder, clock.now_ms()).await?;
+    }
+    tracing::info!(address = %server.address, "listening");
+    let failed = tokio::select! {
+        _ = terminate.recv() => None,
+        _ = interrupt.recv() => None,
+        why = server.host.ledger.failed() => Some(why),
+    };
+    if let Some(why) = failed {
+        // Nothing may be written by this process any more: what is there is read at the next start.
+        anyhow::bail!("{why}");
+    }
+    tracing::info!("stopping: attempts in flight end first");
+    server.stop().await;
+    Ok(())
+}
+
+async fn apply_folder(catalog: &Catalog, folder: &Path, now_ms: i64) -> anyhow::Result<()> {
+    let plan = catalog.plan(folder, &[]).await?;
+    for line in plan.to_string().lines() {
+        tracing::info!("{line}");
+    }
+    catalog.apply(plan, "serve --apply", now_ms).await?;
+    Ok(())
+}
