@@ -1,0 +1,307 @@
+//! `[trigger.webhook]`.
+
+use super::super::amount::rate;
+use super::super::fields::{Fields, Item, text};
+use super::super::names::{Names, Purpose};
+use super::super::problem::{Problems, mean_or_list};
+use super::super::template::Template;
+use super::super::text::Text;
+use super::super::webhook::{Fingerprint, HookLimit, Rate, Respond, Verify, Webhook};
+use serde_json::Value;
+use toml::de::DeValue;
+
+const FIELDS: [&str; 7] = ["path", "verify", "limit", "key", "example", "fingerprint", "respond"];
+const PATH_BYTES_MAX: usize = 128;
+const KEY_PARTS_MAX: usize = 8;
+const FINGERPRINT_FIELDS_MAX: usize = 32;
+/// Known, but not there yet.
+const LATER: [&str; 5] = ["standard-webhooks", "stripe", "github", "shopify", "slack"];
+
+/// The trigger with what belongs to its evaluation.
+#[derive(Debug)]
+pub(in super::super) struct Trigger {
+    pub(in super::super) webhook: Webhook,
+    pub(in super::super) key: Vec<Template>,
+    /// Only for [`Fingerprint::Fields`].
+    pub(in super::super) fields: Vec<Template>,
+}
+
+/// What a trigger says besides, for checks only.
+pub(super) struct TriggerNotes<'t> {
+    pub(super) key_at: usize,
+    pub(super) example: Option<Text<'t>>,
+}
+
+pub(super) fn trigger<'t>(
+    root: &Fields<'t>,
+    vars: &Value,
+    problems: &mut Problems<'_>,
+) -> (Option<Trigger>, Option<TriggerNotes<'t>>) {
+    let Some(item) = root.get("trigger") else {
+        problems.error(
+            0,
+            "the flow has no trigger",
+            "add `[trigger.webhook]` with `path`, `verify` and `key`",
+        );
+        return (None, None);
+    };
+    let Some(triggers) = Fields::open(item, "`[trigger]`", problems) else {
+        return (None, None);
+    };
+    for (name, at, _) in triggers.iter().filter(|(name, _, _)| *name != "webhook") {
+        let what = format!("there is no trigger `{name}` yet");
+        problems.error(at, what, "only `[trigger.webhook]` is there so far");
+    }
+    match triggers
+        .get("webhook")
+        .and_then(|item| Fields::of(item, "`[trigger.webhook]`", &FIELDS, problems))
+    {
+        Some(fields) => webhook(&fields, vars, problems),
+        None => {
+            if triggers.iter().next().is_none() {
+                problems.error(
+                    triggers.at,
+                    "`[trigger]` is empty",
+                    "add `[trigger.webhook]` with `path`, `verify` and `key`",
+                );
+            }
+            (None, None)
+        }
+    }
+}
+
+fn webhook<'t>(
+    fields: &Fields<'t>,
+    vars: &Value,
+    problems: &mut Problems<'_>,
+) -> (Option<Trigger>, Option<TriggerNotes<'t>>) {
+    let path = fields.need_text(
+        "path",
+        "name the address below /hooks/, such as `path = \"leads\"`",
+        problems,
+    );
+    let path = path.and_then(|text| hook_path(&text, problems));
+    let verify = verify(fields, problems);
+    let limit = fields
+        .get("limit")
+        .map_or(Some(HookLimit::default()), |item| limit(item, problems));
+    let respond = respond(fields, problems);
+    let key_names = Names {
+        purpose: Purpose::Key,
+        steps: &[],
+        vars,
+    };
+    let key = key(fields, &key_names, problems);
+    let names = Names {
+        purpose: Purpose::Event,
+        ..key_names
+    };
+    let fingerprint = fingerprint(fields, &names, problems);
+    let key_at = fields.get("key").map_or(fields.at, |item| item.span().start);
+    let notes = TriggerNotes {
+        key_at,
+        example: fields.text("example", problems),
+    };
+    let trigger = (|| {
+        let (fingerprint, fields) = fingerprint?;
+        let webhook = Webhook {
+            path: path?,
+            verify: verify?,
+            limit: limit?,
+            respond: respond?,
+            fingerprint,
+        };
+        Some(Trigger {
+            webhook,
+            key: key?,
+            fields,
+        })
+    })();
+    (trigger, Some(notes))
+}
+
+fn hook_path(text: &Text<'_>, problems: &mut Problems<'_>) -> Option<String> {
+    let segment = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    if text.value.len() <= PATH_BYTES_MAX && text.value.split('/').all(segment) {
+        return Some(text.value.to_owned());
+    }
+    let mend = format!("use letters, digits, - and _, with / between, {PATH_BYTES_MAX} at most and no / at the ends");
+    problems.error(text.at, format!("{:?} cannot be the path of a hook", text.value), mend);
+    None
+}
+
+fn verify(fields: &Fields<'_>, problems: &mut Problems<'_>) -> Option<Verify> {
+    let mend = "write `verify = { scheme = \"bearer\", secret = \"NAME\" }`, or `verify = \"none\"` for a hook that anybody may call";
+    let Some(item) = fields.get("verify") else {
+        problems.error(fields.at, "`[trigger.webhook]` needs `verify`", mend);
+        return None;
+    };
+    match item.get_ref() {
+        DeValue::String(word) if word == "none" => Some(Verify::None),
+        DeValue::Table(_) => scheme(
+            &Fields::of(item, "`verify`", &["scheme", "secret"], problems)?,
+            problems,
+        ),
+        _ => {
+            problems.error(
+                item.span().start,
+                "`verify` must be \"none\" or a scheme with a secret",
+                mend,
+            );
+            None
+        }
+    }
+}
+
+fn scheme(fields: &Fields<'_>, problems: &mut Problems<'_>) -> Option<Verify> {
+    let scheme = fields.need_text("scheme", "write `scheme = \"bearer\"`", problems);
+    let secret = fields.need_text(
+        "secret",
+        "name a secret that the operator set: `secret = \"NAME\"`",
+        problems,
+    );
+    let scheme = scheme?;
+    if LATER.contains(&scheme.value) {
+        problems.error(
+            scheme.at,
+            format!("the scheme `{}` is not there yet", scheme.value),
+            "it comes later; use `bearer` for now",
+        );
+        return None;
+    }
+    if scheme.value != "bearer" {
+        problems.error(
+            scheme.at,
+            format!("there is no scheme `{}`", scheme.value),
+            "write `scheme = \"bearer\"`",
+        );
+        return None;
+    }
+    let secret = secret?;
+    let name = secret.value;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    if name.is_empty()
+        || name.len() > 64
+        || !name.starts_with(|c: char| c.is_ascii_alphabetic())
+        || !name.bytes().all(plain)
+    {
+        let mend =
+            "write the name of a secret that the operator set (letters, digits, - and _), never the secret itself";
+        problems.error(secret.at, "`secret` is not the name of a secret", mend);
+        return None;
+    }
+    Some(Verify::Bearer {
+        secret: name.to_owned(),
+    })
+}
+
+fn limit(item: &Item<'_>, problems: &mut Problems<'_>) -> Option<HookLimit> {
+    let fields = Fields::of(item, "`limit`", &["per_source", "total"], problems)?;
+    let per_source = one_rate(&fields, "per_source", problems);
+    let total = one_rate(&fields, "total", problems);
+    Some(HookLimit {
+        per_source: per_source?,
+        total: total?,
+    })
+}
+
+fn one_rate(fields: &Fields<'_>, name: &str, problems: &mut Problems<'_>) -> Option<Option<Rate>> {
+    if fields.get(name).is_none() {
+        return Some(None);
+    }
+    let text = fields.text(name, problems)?;
+    match rate(text.value) {
+        Ok(rate) => Some(Some(rate)),
+        Err(what) => {
+            problems.error(
+                text.at,
+                format!("`{name}`: {what}"),
+                "write how many per s, m, h or d, such as \"20/m\"",
+            );
+            None
+        }
+    }
+}
+
+fn respond(fields: &Fields<'_>, problems: &mut Problems<'_>) -> Option<Respond> {
+    if fields.get("respond").is_none() {
+        return Some(Respond::Accepted);
+    }
+    let text = fields.text("respond", problems)?;
+    match text.value {
+        "accepted" => Some(Respond::Accepted),
+        "result" => Some(Respond::Result),
+        other => {
+            problems.error(
+                text.at,
+                format!("`respond` cannot be {other:?}"),
+                mean_or_list(other, "answers", ["accepted", "result"]),
+            );
+            None
+        }
+    }
+}
+
+fn key(fields: &Fields<'_>, names: &Names<'_>, problems: &mut Problems<'_>) -> Option<Vec<Template>> {
+    let mend = "say which value makes the event what it is, such as `key = \"{{ body.order.id }}\"`";
+    let Some(item) = fields.get("key") else {
+        problems.error(fields.at, "`[trigger.webhook]` needs `key`", mend);
+        return None;
+    };
+    templates(item, "key", KEY_PARTS_MAX, mend, names, problems)
+}
+
+fn fingerprint(
+    fields: &Fields<'_>,
+    names: &Names<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<(Fingerprint, Vec<Template>)> {
+    let Some(item) = fields.get("fingerprint") else {
+        return Some((Fingerprint::Body, Vec::new()));
+    };
+    let mend = "write \"body\", \"none\", or a list of templates";
+    match item.get_ref() {
+        DeValue::String(word) if word == "body" => Some((Fingerprint::Body, Vec::new())),
+        DeValue::String(word) if word == "none" => Some((Fingerprint::Nothing, Vec::new())),
+        DeValue::Array(_) => {
+            let fields = templates(item, "fingerprint", FINGERPRINT_FIELDS_MAX, mend, names, problems)?;
+            Some((Fingerprint::Fields, fields))
+        }
+        _ => {
+            problems.error(
+                item.span().start,
+                "`fingerprint` must be \"body\", \"none\" or a list",
+                mend,
+            );
+            None
+        }
+    }
+}
+
+/// One template or a list of them.
+fn templates(
+    item: &Item<'_>,
+    name: &str,
+    max: usize,
+    mend: &str,
+    names: &Names<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<Template>> {
+    let items: Vec<&Item<'_>> = match item.get_ref() {
+        DeValue::Array(list) => list.iter().collect(),
+        _ => vec![item],
+    };
+    if items.is_empty() || items.len() > max {
+        problems.error(
+            item.span().start,
+            format!("`{name}` must have from 1 to {max} parts"),
+            mend,
+        );
+        return None;
+    }
+    let parsed: Vec<_> = items
+        .into_iter()
+        .map(|item| Template::parse(&text(item, name, problems)?, names, problems))
+        .collect();
+    parsed.into_iter().collect()
+}

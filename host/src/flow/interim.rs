@@ -1,2 +1,0 @@
-//! tmp
-pub use oncegate_domain::key::{EventKey, KeyError, Role};
