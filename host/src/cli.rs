@@ -1,5 +1,6 @@
 //! What people type. Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage.
 
+mod demo;
 mod serve;
 
 use clap::{Args, Parser, Subcommand};
@@ -28,15 +29,19 @@ pub struct Place {
 enum Command {
     /// Run a host.
     Serve(serve::ServeArgs),
+    /// See the main job done: 200 leads through a destination that loses answers, with one SIGKILL in the middle.
+    Demo(demo::DemoArgs),
 }
 
 /// Carries out what was typed.
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
-        Command::Serve(args) => serve::run(&cli.place, &args),
+        Command::Serve(args) => serve::run(&cli.place, &args).map(|()| true),
+        Command::Demo(args) => demo::run(&args),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("oncegate: {error:#}");
             ExitCode::FAILURE

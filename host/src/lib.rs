@@ -8,6 +8,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod credentials;
+pub mod demo;
 pub mod destination;
 pub mod egress;
 pub mod executor;

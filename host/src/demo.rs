@@ -1,0 +1,167 @@
+//! `oncegate demo`: the main job, on a scripted destination that loses answers, with one SIGKILL in the middle. It exits
+//! well only when no lead had two effects and none vanished; the destination is the judge.
+
+mod child;
+mod installation;
+mod leads;
+mod report;
+mod sender;
+
+use crate::destination::{Destination, Options};
+use anyhow::Context;
+use child::HostProcess;
+use leads::Lead;
+use report::Report;
+use sender::Progress;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Another seed, other trouble.
+const SEED: u64 = 7;
+/// When the work must be done.
+const DONE_WITHIN: Duration = Duration::from_secs(60);
+
+/// How the demo is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DemoOptions {
+    /// Leave host and destination up, to look around.
+    pub keep: bool,
+    /// Print one line of JSON instead of a table.
+    pub json: bool,
+}
+
+/// Runs the demo; `true`: the promise held.
+///
+/// # Errors
+/// The demo itself failed: no ports, no host, no disk.
+pub fn run(options: DemoOptions) -> anyhow::Result<bool> {
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
+    let folder = tempfile::Builder::new()
+        .prefix("oncegate-demo-")
+        .tempdir()
+        .context("cannot make a folder")?;
+    let destination = runtime.block_on(Destination::start_with(Options {
+        services: leads::services(SEED),
+        rules: leads::rules(),
+        ..Options::default()
+    }))?;
+    let say = |text: &str| {
+        if !options.json {
+            println!("{text}");
+        }
+    };
+    let data = folder.path().join("data");
+    let installation = folder.path().join("installation");
+    std::fs::create_dir_all(&data)?;
+    installation::write(&installation, &destination)?;
+
+    say("A host on an embedded ledger, and a destination with a CRM, a mailer and a chat that lose answers.");
+    let leads = Arc::new(leads::all());
+    let (host, refused) = play(&data, &installation, &leads, &say)?;
+    wait_until_done(&host, &say)?;
+    let report = Report::make(&host, &destination, &leads, refused)?;
+    if options.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        println!("\n{report}");
+    }
+    say(if report.is_good() {
+        "No lead twice, none lost."
+    } else {
+        "The promise was broken: see above."
+    });
+    if options.keep {
+        keep(&runtime, &host, &data, folder.path())?;
+    } else {
+        say("Run it with --keep to look around in what it made.");
+    }
+    drop(host);
+    runtime.block_on(destination.stop());
+    Ok(report.is_good())
+}
+
+/// Sends the leads, and kills the host when half of them are in.
+fn play(
+    data: &Path,
+    installation: &Path,
+    leads: &Arc<Vec<Lead>>,
+    say: &dyn Fn(&str),
+) -> anyhow::Result<(HostProcess, u64)> {
+    let host = HostProcess::start(data, installation, "127.0.0.1:0")?;
+    let address = host.address.clone();
+    let progress = Arc::new(Progress::default());
+    let sending = {
+        let (leads, progress, hook) = (
+            Arc::clone(leads),
+            Arc::clone(&progress),
+            format!("http://{address}/hooks/leads"),
+        );
+        std::thread::spawn(move || sender::send(&hook, &leads, &leads::without_id(), &progress))
+    };
+    say(&format!(
+        "Sending {} leads, a third of them twice at the same moment …",
+        leads.len()
+    ));
+    while progress.taken.load(Ordering::Relaxed) < leads.len() / 2 && !sending.is_finished() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    say(&format!(
+        "{} deliveries are in: SIGKILL to the host (pid {}).",
+        progress.taken.load(Ordering::Relaxed),
+        host.id()
+    ));
+    host.kill()?;
+    let host = HostProcess::start(data, installation, &address)?;
+    say("The host is up again and reads its ledger.");
+    sending
+        .join()
+        .map_err(|_| anyhow::anyhow!("sending the leads failed"))?;
+    let given_up = progress.given_up.load(Ordering::Relaxed);
+    anyhow::ensure!(given_up == 0, "{given_up} deliveries were never taken in");
+    Ok((host, progress.refused.load(Ordering::Relaxed) as u64))
+}
+
+fn wait_until_done(host: &HostProcess, say: &dyn Fn(&str)) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let mut said = u64::MAX;
+    loop {
+        let counts = host.ask("counts")?;
+        let runs = counts["runs"].as_object().cloned().unwrap_or_default();
+        let open = ["pending", "processing", "retrying", "waiting", "cancelling"];
+        let left: u64 = open
+            .iter()
+            .filter_map(|state| runs.get(*state).and_then(Value::as_u64))
+            .sum();
+        if left == 0 {
+            return Ok(());
+        }
+        if left != said {
+            let done = runs.get("completed").and_then(Value::as_u64).unwrap_or_default();
+            say(&format!("  {done:>4} completed, {left:>4} under way"));
+            said = left;
+        }
+        anyhow::ensure!(
+            began.elapsed() < DONE_WITHIN,
+            "{left} runs are still under way: they are stuck"
+        );
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+fn keep(runtime: &tokio::runtime::Runtime, host: &HostProcess, data: &Path, folder: &Path) -> anyhow::Result<()> {
+    let program = std::env::current_exe()?;
+    let (program, data) = (program.display(), data.display());
+    println!(
+        "\nThe host is up at http://{} until you press Ctrl-C. Try:\n",
+        host.address
+    );
+    println!("  {program} --data {data} run list");
+    println!("  {program} --data {data} review list");
+    println!("  {program} --data {data} run list --text lead-0067 --json\n");
+    println!("Its folder is {}; its log is {data}/host.log.", folder.display());
+    runtime.block_on(tokio::signal::ctrl_c())?;
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! The host as a process of its own, so that it can be killed in the middle of its work.
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the host may take to come up; the first start compiles a connector.
+const UP_WITHIN: Duration = Duration::from_secs(20);
+
+/// A running host.
+pub struct HostProcess {
+    child: Child,
+    /// `127.0.0.1:PORT`
+    pub address: String,
+    token: String,
+    agent: ureq::Agent,
+}
+
+impl HostProcess {
+    /// Starts a host on `data`, listening on `listen` (port 0: a free one), and waits until it is ready.
+    pub fn start(data: &Path, folder: &Path, listen: &str) -> anyhow::Result<Self> {
+        let _ = std::fs::remove_file(data.join("address"));
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(data.join("host.log"))?;
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("serve")
+            .arg("--data")
+            .arg(data)
+            .args(["--listen", listen, "--apply"])
+            .arg(folder)
+            .env("ONCEGATE_SECRET_DEMO", "demo-token-not-secret")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .context("cannot start the host")?;
+        let agent = ureq::Agent::config_builder()
+            .timeout_global(Some(Duration::from_secs(5)))
+            .build()
+            .into();
+        let began = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait()? {
+                bail!(
+                    "the host ended at once ({status}); its log is {}",
+                    data.join("host.log").display()
+                );
+            }
+            if let Some(up) = ready(data, &agent) {
+                let (address, token) = up;
+                return Ok(Self {
+                    child,
+                    address,
+                    token,
+                    agent,
+                });
+            }
+            if began.elapsed() > UP_WITHIN {
+                let _ = child.kill();
+                bail!(
+                    "the host did not come up in time; its log is {}",
+                    data.join("host.log").display()
+                );
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// SIGKILL: no farewell, no flush.
+    pub fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What the API says.
+    pub fn ask(&self, path: &str) -> anyhow::Result<Value> {
+        let url = format!("http://{}/api/v1/{path}", self.address);
+        let answer = self
+            .agent
+            .get(&url)
+            .header("authorization", format!("Bearer {}", self.token))
+            .call()?;
+        Ok(serde_json::from_str(&answer.into_body().read_to_string()?)?)
+    }
+}
+
+impl Drop for HostProcess {
+    /// A demo that fails half way leaves no host behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Address and token, once the host answers there.
+fn ready(data: &Path, agent: &ureq::Agent) -> Option<(String, String)> {
+    let read = |name: &str| -> Option<String> {
+        let path: PathBuf = data.join(name);
+        Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
+    };
+    let (address, token) = (read("address")?, read("token")?);
+    agent.get(format!("http://{address}/readyz")).call().ok()?;
+    Some((address, token))
+}

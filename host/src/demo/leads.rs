@@ -1,0 +1,96 @@
+//! The demo's leads, and the trouble they meet. The same on every run: trouble depends on a seed and on the lead.
+
+use crate::destination::{Behaviour, Chances, Rule, Service};
+use serde_json::{Value, json};
+
+/// How many leads are sent.
+pub const LEADS: usize = 200;
+/// Every so many leads, one that the CRM refuses for good.
+const REFUSED_EVERY: usize = 67;
+/// Every so many leads, one that comes twice under its id with another name.
+const CONFLICT_EVERY: usize = 90;
+/// Every so many deliveries, one without an id.
+const NO_ID_EVERY: usize = 50;
+
+/// One lead, as its form sends it.
+pub struct Lead {
+    /// Its business identity.
+    pub id: String,
+    /// What the form sends.
+    pub body: Value,
+    /// The team hears of it.
+    pub phone: bool,
+    /// The form was sent twice at the same moment.
+    pub doubled: bool,
+    /// The id came again with this other content.
+    pub conflict: Option<Value>,
+}
+
+/// All leads.
+pub fn all() -> Vec<Lead> {
+    (1..=LEADS).map(lead).collect()
+}
+
+/// Deliveries that name no lead: the door must refuse them.
+pub fn without_id() -> Vec<Value> {
+    (1..=LEADS / NO_ID_EVERY)
+        .map(|n| json!({ "name": format!("Nobody {n}"), "email": "nobody@example.com" }))
+        .collect()
+}
+
+fn lead(n: usize) -> Lead {
+    let id = format!("lead-{n:04}");
+    let domain = if n % REFUSED_EVERY == 0 {
+        "refused.example"
+    } else {
+        "example.com"
+    };
+    let phone = n % 2 == 0;
+    let mut body = json!({
+        "submission_id": id,
+        "name": format!("Lead {n}"),
+        "email": format!("lead{n}@{domain}"),
+    });
+    if phone {
+        body["phone"] = json!(format!("+49 151 {n:07}"));
+    }
+    let conflict = (n % CONFLICT_EVERY == 0).then(|| {
+        let mut other = body.clone();
+        other["name"] = json!(format!("Somebody else than lead {n}"));
+        other
+    });
+    Lead {
+        id,
+        body,
+        phone,
+        doubled: n % 3 == 0,
+        conflict,
+    }
+}
+
+/// Three services, and how often each misbehaves.
+pub fn services(seed: u64) -> Vec<Service> {
+    let trouble = |lost_answer, rate_limited, unavailable| Chances {
+        seed,
+        lost_answer,
+        rate_limited,
+        unavailable,
+        silence_ms: 3_000,
+        ..Chances::default()
+    };
+    let with = |service: Service, chances| Service {
+        chances: Some(chances),
+        ..service
+    };
+    vec![
+        with(Service::crm().identity(&["/lead"]), trouble(0.08, 0.02, 0.05)),
+        with(Service::mailer().identity(&["/to", "/text"]), trouble(0.08, 0.02, 0.05)),
+        with(Service::chat().identity(&["/lead"]), trouble(0.04, 0.02, 0.05)),
+    ]
+}
+
+/// What the CRM never takes.
+pub fn rules() -> Vec<Rule> {
+    let refusal = Behaviour::status_with(422, &[], r#"{"error":"this address cannot receive mail"}"#);
+    vec![Rule::always("crm", refusal).text("refused.example")]
+}
