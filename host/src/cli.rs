@@ -1,9 +1,17 @@
 //! What people type. Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage.
 
+mod client;
 mod demo;
+mod flow;
+mod installation;
+mod review;
+mod runs;
 mod serve;
+mod terminal;
 
 use clap::{Args, Parser, Subcommand};
+use installation::What;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,21 +31,96 @@ pub struct Place {
     /// The data directory; address and token of a host on this machine are found there.
     #[arg(long, global = true, default_value = "./oncegate-data", value_name = "DIR")]
     pub data: PathBuf,
+    /// A host elsewhere, such as https://oncegate.example.com.
+    #[arg(long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// The access token for it.
+    #[arg(long, global = true, env = "ONCEGATE_TOKEN", hide = true, hide_env_values = true)]
+    pub token: Option<String>,
+}
+
+/// How a listing is asked for.
+#[derive(Clone, Debug, Args)]
+pub struct Listing {
+    /// At most this many.
+    #[arg(long)]
+    limit: Option<u32>,
+    /// Where to go on: the `next` of the part before.
+    #[arg(long)]
+    after: Option<String>,
+    /// Print what the API answers.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Listing {
+    fn pairs(&self) -> [(&'static str, Option<String>); 2] {
+        [
+            ("limit", self.limit.map(|limit| limit.to_string())),
+            ("after", self.after.clone()),
+        ]
+    }
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a host.
     Serve(serve::ServeArgs),
+    /// Make the host match an installation folder.
+    Apply(installation::ApplyArgs),
+    /// Flows.
+    #[command(subcommand)]
+    Flow(flow::FlowCommand),
+    /// Connectors.
+    #[command(subcommand)]
+    Connector(ConnectorCommand),
+    /// Connections.
+    #[command(subcommand)]
+    Connection(ConnectionCommand),
+    /// Runs: what happened to an event.
+    #[command(subcommand)]
+    Run(runs::RunCommand),
+    /// What waits for a person.
+    #[command(subcommand)]
+    Review(review::ReviewCommand),
     /// See the main job done: 200 leads through a destination that loses answers, with one SIGKILL in the middle.
     Demo(demo::DemoArgs),
 }
 
+#[derive(Debug, Subcommand)]
+enum ConnectorCommand {
+    /// The connectors that the host has.
+    List {
+        #[command(flatten)]
+        listing: Listing,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum ConnectionCommand {
+    /// The connections that the host has.
+    List {
+        #[command(flatten)]
+        listing: Listing,
+    },
+}
+
 /// Carries out what was typed.
 pub fn run(cli: Cli) -> ExitCode {
-    let done = match cli.command {
-        Command::Serve(args) => serve::run(&cli.place, &args).map(|()| true),
-        Command::Demo(args) => demo::run(&args),
+    let place = &cli.place;
+    let done = match &cli.command {
+        Command::Serve(args) => serve::run(place, args).map(|()| true),
+        Command::Apply(args) => installation::apply(place, args).map(|()| true),
+        Command::Flow(command) => flow::run(place, command),
+        Command::Connector(ConnectorCommand::List { listing }) => {
+            installation::list(place, What::Connectors, listing).map(|()| true)
+        }
+        Command::Connection(ConnectionCommand::List { listing }) => {
+            installation::list(place, What::Connections, listing).map(|()| true)
+        }
+        Command::Run(command) => runs::run(place, command).map(|()| true),
+        Command::Review(command) => review::run(place, command).map(|()| true),
+        Command::Demo(args) => demo::run(args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -46,5 +129,37 @@ pub fn run(cli: Cli) -> ExitCode {
             eprintln!("oncegate: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Prints an answer: as the API gave it, or for people.
+fn print(answer: &Value, json: bool, for_people: impl FnOnce(&Value) -> String) {
+    if json {
+        println!("{answer}");
+    } else {
+        print!("{}", for_people(answer));
+    }
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// How to see the rest of a listing.
+fn more(answer: &Value) -> String {
+    match answer["next"].as_str() {
+        Some(next) => format!("There is more: add --after {}\n", terminal::escape(next)),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
     }
 }
