@@ -60,13 +60,6 @@ pub fn delay_ms(policy: &Policy, n: u32, jitter: f64) -> u64 {
     jittered(plain, jitter).min(policy.longest_ms)
 }
 
-/// Delay for a step that has been told to wait without being told how long, and burns no attempts: as long again as it has
-/// waited so far, so that the gaps grow without a counter.
-pub(crate) fn patient_delay_ms(policy: &Policy, waited_ms: u64, jitter: f64) -> u64 {
-    let longest = policy.longest_ms.max(policy.first_ms);
-    jittered(waited_ms.clamp(policy.first_ms, longest) as f64, jitter).min(longest)
-}
-
 /// How much later than told a step may come: up to a tenth of the wait, so that the steps that wait for one destination do
 /// not all come at its first moment. Never sooner.
 pub(crate) fn told_spread_ms(policy: &Policy, told_ms: u64, jitter: f64) -> u64 {

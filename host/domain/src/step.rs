@@ -32,6 +32,9 @@ pub struct Step {
     pub first_intent_ms: Option<i64>,
     /// The latest intent.
     pub last_intent_ms: Option<i64>,
+    /// Tries in a row that counted no attempt or lookup: told to wait, or nothing could be tried. They cost nothing, but our
+    /// patience grows with them.
+    pub uncounted: u32,
     /// Since when it has been waiting without a try (rate limit, breaker, block, pause).
     pub waiting_since_ms: Option<i64>,
     /// Set while an intent has no evidence: a doubt of its own, which the end of this attempt settles or makes lasting.
@@ -281,6 +284,7 @@ impl Step {
             refusals: 0,
             first_intent_ms: None,
             last_intent_ms: None,
+            uncounted: 0,
             waiting_since_ms: None,
             open_intent: None,
             doubt: None,

@@ -112,7 +112,7 @@ fn counts(end: &AttemptEnd) -> bool {
     }
 }
 
-/// Our own backoff: by the number of counted tries, or, where nothing was counted, by how long it has waited. A hold that
+/// Our own backoff: by the number of counted tries, or, after one that did not count, of those in a row. A hold that
 /// cost nothing needs none beside it.
 fn own_delay_ms(
     after: &Step,
@@ -128,9 +128,7 @@ fn own_delay_ms(
     if hold.is_some() {
         return 0;
     }
-    let since_ms = after.waiting_since_ms.unwrap_or(now.now_ms);
-    let waited_ms = u64::try_from(now.now_ms.saturating_sub(since_ms)).unwrap_or(0);
-    retry::patient_delay_ms(policy, waited_ms, now.jitter)
+    retry::delay_ms(policy, after.uncounted, now.jitter)
 }
 
 /// DESIGN section 3, *from outcome to step*, for a step that is in no doubt.

@@ -319,3 +319,17 @@ fn an_accepted_order_is_asked_for_and_never_resent() {
     play.attempt(Outcome::Confirmed(Proof::Accepted)).wake();
     assert_eq!(play.lookup(Finding::Found).line(), "completed");
 }
+
+#[test]
+fn a_resend_is_sent_within_72_hours_of_ready_however_long_the_window_is() {
+    let mut play = in_doubt(terms(
+        Dedup::Key {
+            window_ms: 999 * HOUR_MS,
+        },
+        None,
+    ));
+    play.now_ms = 72 * HOUR_MS as i64;
+    assert_eq!(play.next(), Move::Resend);
+    play.now_ms += 1;
+    assert_eq!(play.review().line(), "needs_review WaitedTooLong, in doubt");
+}

@@ -299,3 +299,16 @@ fn a_step_that_cannot_begin_goes_to_a_person_without_a_try() {
     assert_eq!(play.line(), "needs_review Template");
     assert_eq!(retry_offer(&play.step, &play.terms), Some(RetryOffer::OneClick));
 }
+
+#[test]
+fn a_cancelled_step_is_not_closed_on_one_absent_that_only_the_key_of_a_resend_made_good() {
+    let mut play = Play::new(keyed_asking());
+    play.attempt(Outcome::Unknown).wake();
+    assert_eq!(play.lookup(Finding::Absent).next(), Move::Resend);
+    play.apply(Event::Cancel { at_ms: play.now_ms });
+    assert_eq!((play.wake(), play.now_ms), (Move::Lookup, 60_000));
+    assert_eq!(play.lookup(Finding::Absent).line(), "cancelled");
+    let mut play = Play::new(keyed_asking());
+    play.attempt(Outcome::Unknown).apply(Event::Cancel { at_ms: 0 }).wake();
+    assert_eq!(play.lookup(Finding::Absent).line(), "cancelling 30, in doubt");
+}

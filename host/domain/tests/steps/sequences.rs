@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     /// No request after an unknown without a lookup or an open key window, none by natural key past its bound; no refused
     /// ending, no backoff, no one-click retry in doubt; never more attempts than the policy; one resend after absent; final
@@ -22,7 +22,7 @@ proptest! {
 fn the_sequences_reach_every_way_out() {
     let mut seen = BTreeSet::new();
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    for _ in 0..3_000 {
+    for _ in 0..1_500 {
         let numbers = (0..300).map(|_| {
             // xorshift64
             random ^= random << 13;

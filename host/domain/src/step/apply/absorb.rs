@@ -29,7 +29,9 @@ pub(in crate::step) fn absorb_attempt(
         }
         Outcome::Unknown => after.doubt = Some(left_doubt(&after, intent, at_ms, evidence, over_ms)),
         Outcome::Refused(Refusal::Permanent(_)) => after.refusals = after.refusals.saturating_add(1),
-        Outcome::Refused(Refusal::Temporary | Refusal::RateLimited | Refusal::Unauthorized) | Outcome::Unsent => {}
+        // It was its turn, and the destination asked for a new wait.
+        Outcome::Refused(Refusal::RateLimited) => after.waiting_since_ms = Some(at_ms),
+        Outcome::Refused(Refusal::Temporary | Refusal::Unauthorized) | Outcome::Unsent => {}
     }
     after
 }
@@ -87,9 +89,11 @@ pub(in crate::step) fn absorb_lookup(
 
 /// A try that counts ends the waiting; one that does not is waiting.
 fn burn(after: &mut Step, at_ms: i64, counted: bool) {
-    after.waiting_since_ms = if counted {
-        None
+    if counted {
+        after.uncounted = 0;
+        after.waiting_since_ms = None;
     } else {
-        Some(after.waiting_since_ms.unwrap_or(at_ms))
-    };
+        after.uncounted = after.uncounted.saturating_add(1);
+        after.waiting_since_ms = Some(after.waiting_since_ms.unwrap_or(at_ms));
+    }
 }

@@ -107,6 +107,7 @@ fn retry(step: &Step, at_ms: i64, stated_absent: bool) -> Step {
         attempts: 0,
         lookups: 0,
         refusals: 0,
+        uncounted: 0,
         waiting_since_ms: None,
         doubt,
         ..step.clone()
