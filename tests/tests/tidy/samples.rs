@@ -1,6 +1,6 @@
 //! Every rule is shown something bad and must object, and something close to it that is good and must not.
 
-use super::check;
+use crate::check;
 
 /// The lines that the rules object to in one file, with the part of the complaint that names the rule.
 fn complaints(path: &str, text: &str) -> Vec<(usize, String)> {

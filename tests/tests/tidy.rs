@@ -3,16 +3,19 @@
 //! It knows paths and characters and compiles nothing. Every rule is shown a bad sample in `samples`, so that none of them
 //! passes because it looks at nothing.
 
-mod banned;
-mod floors;
-mod layout;
-mod samples;
-mod shape;
-mod source;
+mod tidy {
+    pub mod banned;
+    pub mod floors;
+    pub mod layout;
+    mod samples;
+    pub mod shape;
+    pub mod source;
+}
 
-use source::{Source, Violation};
 use std::fs;
 use std::path::Path;
+use tidy::source::{Source, Violation};
+use tidy::{banned, floors, layout, shape};
 
 /// What a walk over the repository skips: what is built, fetched or made by running.
 const SKIPPED: [&str; 3] = ["target", "oncegate-data", "node_modules"];
