@@ -40,7 +40,7 @@ async fn a_destination_can_be_scripted_and_counted_from_outside() {
             .starts_with("HTTP/1.1 429")
     );
     assert_eq!(
-        once(chat, &post("/messages", "", r#"{"text":"lost"}"#), 400).await.1,
+        once(chat, &post("/messages", "", r#"{"text":"lost"}"#), 20_000).await.1,
         Left::Reset
     );
     assert!(
@@ -115,7 +115,7 @@ async fn options_can_be_written_as_json() {
     assert_eq!(again.rules, [Rule::next("crm", Behaviour::effect_then_reset())]);
     let destination = Destination::start_with(again).await.unwrap();
     let request = "PUT /c/1 HTTP/1.1\r\nX-Key: k1\r\n\r\n";
-    assert_eq!(once(destination.address("crm"), request, 400).await.1, Left::Reset);
+    assert_eq!(once(destination.address("crm"), request, 20_000).await.1, Left::Reset);
     assert_eq!(
         destination.effects("crm").into_iter().collect::<Vec<_>>(),
         [("k1".to_owned(), 1)]

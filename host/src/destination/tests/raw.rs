@@ -43,7 +43,7 @@ impl Raw {
         (String::from_utf8(bytes).unwrap(), left)
     }
 
-    /// Reads one answer that is framed by its length, and keeps the connection.
+    /// Reads one answer that is framed by its length (or has no body), and keeps the connection.
     pub async fn answer(&mut self) -> String {
         let mut bytes = Vec::new();
         loop {
@@ -55,12 +55,8 @@ impl Raw {
             }
         }
         let head = String::from_utf8(bytes).unwrap();
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "))
-            .unwrap()
-            .parse()
-            .unwrap();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        let length = length.map_or(0, |length| length.parse().unwrap());
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).await.unwrap();
         head + &String::from_utf8(body).unwrap()

@@ -82,12 +82,18 @@ async fn a_rule_that_reads_little_waits_for_its_turn() {
     destination.script_next("mailer", [Behaviour::status(503), Behaviour::reset_after_head()]);
     let address = destination.address("mailer");
     assert_eq!(statuses(&destination, &["a"]).await, ["503"]);
-    assert_eq!(once(address, &post("/messages", "b", "{}"), 400).await.1, Left::Reset);
+    assert_eq!(
+        once(address, &post("/messages", "b", "{}"), 20_000).await.1,
+        Left::Reset
+    );
     assert_eq!(statuses(&destination, &["c"]).await, ["201"]);
 
     // With a condition on the text all of it is read first.
     destination.script(Rule::next("mailer", Behaviour::reset_after_half()).text("bad"));
     assert_eq!(statuses(&destination, &["good"]).await, ["201"]);
-    assert_eq!(once(address, &post("/messages", "d", "bad"), 400).await.1, Left::Reset);
+    assert_eq!(
+        once(address, &post("/messages", "d", "bad"), 20_000).await.1,
+        Left::Reset
+    );
     assert!(destination.requests().last().unwrap().whole);
 }
