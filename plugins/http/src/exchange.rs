@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use oncegate_sdk::prelude::*;
 
-use crate::input::Input;
+use crate::input::RequestInput;
 use crate::settings::Settings;
 
 /// The one endpoint.
@@ -23,7 +23,7 @@ pub struct Output {
 }
 
 /// The body that `send` sends: the input's, with the key where the connection wants it.
-pub(crate) fn body_with_key(input: &Input, settings: &Settings, key: &str) -> Result<Option<Json>, Failure> {
+pub(crate) fn body_with_key(input: &RequestInput, settings: &Settings, key: &str) -> Result<Option<Json>, Failure> {
     let Some(pointer) = &settings.key_field else {
         return Ok(input.body.clone());
     };
@@ -41,7 +41,12 @@ pub(crate) fn body_with_key(input: &Input, settings: &Settings, key: &str) -> Re
     })
 }
 
-pub(crate) fn run(method: &str, input: &Input, body: Option<&Json>, settings: &Settings) -> Result<Output, Failure> {
+pub(crate) fn run(
+    method: &str,
+    input: &RequestInput,
+    body: Option<&Json>,
+    settings: &Settings,
+) -> Result<Output, Failure> {
     let answer = request(input.method.as_deref().unwrap_or(method), input, body).send()?;
     if !answer.is_success() && !settings.also_ok.contains(&answer.status) {
         return Err(answer.failure());
@@ -54,7 +59,7 @@ pub(crate) fn run(method: &str, input: &Input, body: Option<&Json>, settings: &S
     })
 }
 
-fn request(method: &str, input: &Input, body: Option<&Json>) -> Request {
+fn request(method: &str, input: &RequestInput, body: Option<&Json>) -> Request {
     let mut request = Request::new(method, ENDPOINT, &input.path);
     for (name, value) in &input.values {
         request = request.value(name, &value.0);

@@ -7,12 +7,38 @@ use oncegate_sdk::prelude::*;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error};
 
-/// One request.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// The input of a step: the request that it says, and its text, which a lookup may refer to.
+#[derive(Debug)]
 pub struct Input {
+    /// What it says.
+    pub request: RequestInput,
+    /// As it came.
+    pub raw: Json,
+}
+
+impl<'de> Deserialize<'de> for Input {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Input, D::Error> {
+        let raw = Json::deserialize(deserializer)?;
+        let request = raw.read().map_err(D::Error::custom)?;
+        Ok(Input { request, raw })
+    }
+}
+
+impl JsonSchema for Input {
+    fn schema_name() -> Cow<'static, str> {
+        "Input".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        RequestInput::json_schema(generator)
+    }
+}
+
+/// One request.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestInput {
     /// The HTTP method in capitals. Left out: POST in `send`, GET in `read`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// The path, such as `/contacts/{email}`; what stands in braces is taken from `values`.
     pub path: String,
@@ -26,7 +52,6 @@ pub struct Input {
     #[serde(default)]
     pub headers: BTreeMap<String, Scalar>,
     /// The body as JSON; its numbers are sent digit by digit. Left out: no body.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Json>,
     /// Names of the answer's headers that the output keeps, such as `location`.
     #[serde(default)]
@@ -34,7 +59,7 @@ pub struct Input {
 }
 
 /// A text, or a number or boolean as it is written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scalar(pub String);
 
 impl<'de> Deserialize<'de> for Scalar {
@@ -61,7 +86,7 @@ impl JsonSchema for Scalar {
 }
 
 /// Names and values in their order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(pub Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Query {

@@ -9,7 +9,7 @@ mod settings;
 use oncegate_sdk::prelude::*;
 
 pub use exchange::Output;
-pub use input::{Input, Query, Scalar};
+pub use input::{Input, Query, RequestInput, Scalar};
 pub use settings::{Lookup, Settings};
 
 /// One request that may change something.
@@ -27,13 +27,14 @@ impl Action for Send {
     type Output = Output;
 
     fn perform(call: &Call<Send>) -> Result<Output, Failure> {
-        let body = exchange::body_with_key(&call.input, &call.settings, &call.key)?;
-        exchange::run("POST", &call.input, body.as_ref(), &call.settings)
+        let request = &call.input.request;
+        let body = exchange::body_with_key(request, &call.settings, &call.key)?;
+        exchange::run("POST", request, body.as_ref(), &call.settings)
     }
 
     fn lookup(call: &Call<Send>, _doubt: &Doubt) -> Result<Finding<Output>, Failure> {
         match &call.settings.lookup {
-            Some(lookup) => lookup::run(lookup, &call.input, &call.key),
+            Some(lookup) => lookup::run(lookup, &call.input.raw, &call.key),
             None => Ok(Finding::unsure("the connection's settings describe no lookup")),
         }
     }
@@ -46,7 +47,8 @@ impl Action for Read {
     type Output = Output;
 
     fn perform(call: &Call<Read>) -> Result<Output, Failure> {
-        exchange::run("GET", &call.input, call.input.body.as_ref(), &call.settings)
+        let request = &call.input.request;
+        exchange::run("GET", request, request.body.as_ref(), &call.settings)
     }
 }
 

@@ -6,12 +6,10 @@ use std::collections::BTreeMap;
 use oncegate_sdk::prelude::*;
 
 use crate::exchange::{self, ENDPOINT, Output};
-use crate::input::Input;
 use crate::settings::Lookup;
 
-pub(crate) fn run(lookup: &Lookup, input: &Input, key: &str) -> Result<Finding<Output>, Failure> {
-    let input = Json::of(input).map_err(|error| Failure::rejected("input", error.to_string()))?;
-    let answer = request(lookup, &input, key)?.send()?;
+pub(crate) fn run(lookup: &Lookup, input: &Json, key: &str) -> Result<Finding<Output>, Failure> {
+    let answer = request(lookup, input, key)?.send()?;
     let status = answer.status;
     let Some(answer) = answer.unless_missing()? else {
         return Ok(Finding::Absent);

@@ -11,7 +11,7 @@ fn host(lookup: Value) -> Mock {
 }
 
 fn input() -> Value {
-    json!({"path": "/contacts", "body": {"email": "max@example.com"}})
+    json!({"path": "/contacts", "query": {"n": 9007199254740993_u64}, "body": {"email": "max@example.com"}})
 }
 
 fn by_key() -> Value {
@@ -22,7 +22,7 @@ fn by_key() -> Value {
 fn it_asks_by_key_or_by_what_the_input_says() {
     let host = host(json!({
         "path": "/contacts/{input./body/email}",
-        "query": {"external_id": "x-{key}", "of": "{input./path}"},
+        "query": {"external_id": "x-{key}", "of": "{input./query/n}"},
         "pointer": "/key",
     }))
     .answer(404, "");
@@ -36,7 +36,7 @@ fn it_asks_by_key_or_by_what_the_input_says() {
         sent.query,
         [
             ("external_id".to_owned(), "x-og1_k".to_owned()),
-            ("of".to_owned(), "/contacts".to_owned())
+            ("of".to_owned(), "9007199254740993".to_owned())
         ]
     );
 }
