@@ -22,7 +22,7 @@ pub enum KeyError {
         /// Counted from 1.
         part: usize,
     },
-    /// Longer than [`EVENT_KEY_BYTES_MAX`](crate::limits::EVENT_KEY_BYTES_MAX).
+    /// Longer than [`EVENT_KEY_BYTES_MAX`].
     #[error("the event key is {bytes} bytes long, at most {max} are allowed; choose a shorter value as the key")]
     TooLong {
         /// Its length in bytes.
