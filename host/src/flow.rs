@@ -8,6 +8,7 @@ mod amount;
 mod convert;
 mod definition;
 mod engine;
+mod example;
 mod expression;
 mod fields;
 mod fingerprint;

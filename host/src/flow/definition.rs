@@ -1,7 +1,6 @@
-//! From the text of a definition to a checked flow. Nothing stops at the first problem, except at broken TOML: there one
-//! mistake makes a dozen others, and only the first is shown.
+//! From the text of a definition to a checked flow. Nothing stops at the first problem, except at broken TOML: there
+//! one mistake makes a dozen others, and only the first is shown.
 
-mod example;
 mod key;
 mod order;
 mod retry;
@@ -11,13 +10,15 @@ mod trigger;
 pub(super) use steps::Step;
 pub(super) use trigger::Trigger;
 
-use super::expression::{Expression, Use};
+use super::example;
 use super::fields::{Fields, Item, text};
 use super::names::{Names, Purpose};
 use super::problem::{Problem, Problems};
 use super::template::Template;
 use oncegate_domain::limits::{FLOW_BYTES_MAX, NAME_BYTES_MAX, NAME_BYTES_MIN, TITLE_CHARS_MAX};
+use oncegate_domain::retry::Policy;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
 const FIELDS: [&str; 9] = [
@@ -108,13 +109,19 @@ fn read(
     let title = title(&root, problems);
     let vars = vars(&root, problems);
     let policies = retry::named(&root, problems);
-    let (trigger, notes) = trigger::trigger(&root, &vars, problems);
-    let context = context(&root, &vars, problems);
-    let steps = steps::steps(&root, &vars, &policies, problems);
-    let notify = steps::notify(&root, &vars, &policies, problems);
-    let name = name.unwrap_or_default();
+    let example = trigger::example(&root, problems).and_then(|text| example::read(&text, examples, problems));
+    let given = Given {
+        vars: &vars,
+        policies: &policies,
+        example: example.as_ref(),
+    };
+    let trigger = trigger::trigger(&root, &given, problems);
+    let context = context(&root, &given, problems);
+    let steps = steps::steps(&root, &given, problems);
+    let notify = steps::notify(&root, &given, problems);
+    let name = name?;
     let title = title.unwrap_or_else(|| name.clone());
-    let definition = Definition {
+    Some(Definition {
         name,
         title,
         renamed_from,
@@ -123,47 +130,25 @@ fn read(
         context,
         steps,
         notify,
-    };
-    let example = notes
-        .as_ref()
-        .and_then(|notes| example::read(notes.example.as_ref()?, examples, problems));
-    if let Some(example) = &example {
-        definition
-            .uses()
-            .for_each(|path| example::check_use(path, example, problems));
-        definition
-            .expressions()
-            .for_each(|expression| example::check_expression(expression, example, problems));
-    }
-    if let (Some(trigger), Some(notes)) = (&definition.trigger, &notes) {
-        key::check(&trigger.key, notes.key_at, example.as_ref(), problems);
-    }
-    Some(definition)
+    })
 }
 
-impl Definition {
-    fn templates(&self) -> impl Iterator<Item = &Template> {
-        let trigger = self
-            .trigger
-            .iter()
-            .flat_map(|trigger| trigger.key.iter().chain(&trigger.fields));
-        let steps = self
-            .steps
-            .iter()
-            .chain(&self.notify)
-            .flat_map(|step| step.with.templates());
-        trigger
-            .chain(self.context.iter().map(|word| &word.template))
-            .chain(steps)
-    }
+/// What is known before the rest is read.
+struct Given<'g> {
+    vars: &'g Value,
+    policies: &'g BTreeMap<&'g str, Policy>,
+    example: Option<&'g Value>,
+}
 
-    fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        let conditions = self.steps.iter().filter_map(|step| step.when.as_ref());
-        self.templates().flat_map(Template::expressions).chain(conditions)
-    }
-
-    fn uses(&self) -> impl Iterator<Item = &Use> {
-        self.expressions().flat_map(|expression| expression.uses.iter())
+impl<'g> Given<'g> {
+    /// The names that a template of this purpose may use.
+    fn names(&self, purpose: Purpose, steps: &'g [String]) -> Names<'g> {
+        Names {
+            purpose,
+            steps,
+            vars: self.vars,
+            example: self.example,
+        }
     }
 }
 
@@ -181,18 +166,14 @@ fn vars(root: &Fields<'_>, problems: &mut Problems<'_>) -> Value {
     Value::Object(vars.collect())
 }
 
-fn context(root: &Fields<'_>, vars: &Value, problems: &mut Problems<'_>) -> Vec<Word> {
+fn context(root: &Fields<'_>, given: &Given<'_>, problems: &mut Problems<'_>) -> Vec<Word> {
     let Some(fields) = root
         .get("context")
         .and_then(|item| Fields::open(item, "`[context]`", problems))
     else {
         return Vec::new();
     };
-    let names = Names {
-        purpose: Purpose::Event,
-        steps: &[],
-        vars,
-    };
+    let names = given.names(Purpose::Event, &[]);
     let mut words = Vec::new();
     for (name, at, item) in fields.iter() {
         if !is_step_id(name) {
@@ -257,8 +238,9 @@ fn title(fields: &Fields<'_>, problems: &mut Problems<'_>) -> Option<String> {
 
 /// Characters that could make a title look like another: controls, direction marks, zero-width ones.
 fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{061c}' | '\u{feff}' | '\u{00ad}')
+    let zero_width = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}');
+    let direction = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2065}'..='\u{206f}' | '\u{61c}');
+    c.is_control() || zero_width || direction
 }
 
 fn checked_name(text: &super::text::Text<'_>, problems: &mut Problems<'_>) -> Option<String> {

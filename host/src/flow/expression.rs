@@ -6,6 +6,7 @@ mod analysis;
 
 use super::convert::{Unusable, from_engine, is_true};
 use super::engine::{self, Compiled, Guard, Needed};
+use super::example;
 use super::names::Names;
 use super::path::{Path, View};
 use super::problem::{Problems, TemplateError};
@@ -85,11 +86,17 @@ impl Expression {
             });
         }
         match engine::compile(analysis.rewritten, condition) {
-            Ok(code) => Some(Expression {
-                uses: analysis.uses,
-                code: Some(code),
-                joined: analysis.joined,
-            }),
+            Ok(code) => {
+                let expression = Expression {
+                    uses: analysis.uses,
+                    code: Some(code),
+                    joined: analysis.joined,
+                };
+                if let Some(example) = names.example {
+                    example::check_expression(&expression, example, problems);
+                }
+                Some(expression)
+            }
             Err(error) => {
                 let why = error.detail().unwrap_or("it cannot be read");
                 problems.error(
@@ -100,11 +107,6 @@ impl Expression {
                 None
             }
         }
-    }
-
-    /// The path, where it is nothing but one.
-    pub(super) fn only_path(&self) -> Option<&Use> {
-        self.uses.first().filter(|_| self.code.is_none())
     }
 
     /// Its value. What is only passed on is not copied, and keeps its form.

@@ -24,6 +24,8 @@ pub(super) struct Names<'n> {
     /// Step ids in file order.
     pub(super) steps: &'n [String],
     pub(super) vars: &'n Value,
+    /// The example body, if the flow names one.
+    pub(super) example: Option<&'n Value>,
 }
 
 /// What is wrong with a name, and how to mend it.

@@ -83,9 +83,18 @@ impl<'s> Problems<'s> {
     }
 }
 
+/// Nobody reads more at once, and finding the line of each costs time.
+const PROBLEMS_MAX: usize = 200;
+
 fn located(source: &str, mut found: Vec<(usize, String, String)>) -> Vec<Problem> {
     found.sort_by_key(|(at, _, _)| *at);
     found.dedup();
+    if found.len() > PROBLEMS_MAX {
+        let more = format!("there are {} more problems", found.len() - PROBLEMS_MAX);
+        found.truncate(PROBLEMS_MAX);
+        let at = found.last().map_or(0, |(at, _, _)| *at);
+        found.push((at, more, "mend these first".to_owned()));
+    }
     let place = |(at, what, mend): (usize, String, String)| {
         let (line, column) = line_and_column(source, at);
         Problem {

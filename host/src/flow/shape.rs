@@ -68,16 +68,6 @@ impl Shape {
         }
     }
 
-    /// Every template in it.
-    pub(super) fn templates(&self) -> Vec<&Template> {
-        match self {
-            Shape::Fixed(_) => Vec::new(),
-            Shape::Template { template, .. } => vec![template],
-            Shape::List(shapes) => shapes.iter().flat_map(Shape::templates).collect(),
-            Shape::Object(members) => members.iter().flat_map(|(_, shape)| shape.templates()).collect(),
-        }
-    }
-
     /// Fills it in.
     pub(super) fn value(&self, view: &View<'_>, bytes_left: &mut usize) -> Result<Value, TemplateError> {
         match self {

@@ -156,38 +156,41 @@ fn joined(template: &Template, at: usize, problems: &mut Problems<'_>) {
 
 /// Where the thing that the key names goes through stages, each is an event of its own, and the key should say so.
 fn stage(key: &[Template], uses: &[&Use], at: usize, example: &Value, problems: &mut Problems<'_>) {
-    let in_key = |path: &Path| uses.iter().any(|used| used.path == *path);
-    for used in uses.iter().filter(|used| used.path.root == Root::Body) {
-        for level in [used.path.rest.len().saturating_sub(1), 0] {
-            for name in STAGES {
-                let mut rest = used.path.rest[..level].to_vec();
-                rest.push(Segment::Field(name.to_owned()));
-                let is_text = walk(example, &rest).is_some_and(Value::is_string);
-                let sibling = Path { root: Root::Body, rest };
-                if !is_text || in_key(&sibling) {
-                    continue;
-                }
-                // One stage in the key is enough.
-                if uses.iter().any(|used| matches!(used.path.rest.last(), Some(Segment::Field(name)) if STAGES.contains(&name.as_str()))) {
-                    return;
-                }
-                let shown = written(&sibling);
-                let what = format!(
-                    "the body also has `{shown}`: a later event of the same `{}` with another `{name}` would be a conflict, not a new event",
-                    used.text
-                );
-                let mend = match key {
-                    [Template::Value(_)] => format!(
-                        "if each is an event of its own, write `key = [\"{{{{ {} }}}}\", \"{{{{ {shown} }}}}\"]`",
-                        used.text
-                    ),
-                    _ => format!("if each is an event of its own, make `{{{{ {shown} }}}}` a part of the key"),
-                };
-                problems.warning(at, what, mend);
-                return;
-            }
-        }
+    let is_stage = |name: &String| STAGES.contains(&name.as_str());
+    let names_one = |used: &&Use| matches!(used.path.rest.last(), Some(Segment::Field(name)) if is_stage(name));
+    if uses.iter().any(names_one) {
+        return;
     }
+    let Some((id, path, name)) = uses.iter().find_map(|used| stage_beside(used, example)) else {
+        return;
+    };
+    let stage = written(&path);
+    let what = format!(
+        "the body also has `{stage}`: a later event of the same `{id}` with another `{name}` would be a conflict, \
+         not a new event"
+    );
+    let mend = match key {
+        [Template::Value(_)] => format!("write `key = [\"{{{{ {id} }}}}\", \"{{{{ {stage} }}}}\"]`"),
+        _ => format!("make `{{{{ {stage} }}}}` a part of the key"),
+    };
+    problems.warning(at, what, format!("if each is an event of its own, {mend}"));
+}
+
+/// A stage beside the value that the key names, or at the top of the body.
+fn stage_beside<'u>(id: &'u Use, example: &Value) -> Option<(&'u str, Path, &'static str)> {
+    if id.path.root != Root::Body {
+        return None;
+    }
+    let levels = [id.path.rest.len().saturating_sub(1), 0];
+    let candidates = levels
+        .into_iter()
+        .flat_map(|level| STAGES.into_iter().map(move |name| (level, name)));
+    candidates.into_iter().find_map(|(level, name)| {
+        let mut rest = id.path.rest[..level].to_vec();
+        rest.push(Segment::Field(name.to_owned()));
+        let found = walk(example, &rest).is_some_and(Value::is_string);
+        found.then_some((id.text.as_str(), Path { root: Root::Body, rest }, name))
+    })
 }
 
 fn written(path: &Path) -> String {

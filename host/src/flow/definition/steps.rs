@@ -7,11 +7,10 @@ use super::super::names::{Names, Purpose};
 use super::super::problem::Problems;
 use super::super::shape::Shape;
 use super::super::text::Text;
-use super::{is_name, is_step_id, order, retry, title};
+use super::{Given, is_name, is_step_id, order, retry, title};
 use oncegate_domain::key::Role;
 use oncegate_domain::limits::STEPS_MAX;
 use oncegate_domain::retry::Policy;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 const FIELDS: [&str; 7] = ["id", "use", "after", "when", "with", "retry", "title"];
@@ -34,12 +33,7 @@ pub(in super::super) struct Step {
 }
 
 /// The steps of a flow, in file order; empty where they have problems.
-pub(super) fn steps(
-    root: &Fields<'_>,
-    vars: &Value,
-    policies: &BTreeMap<&str, Policy>,
-    problems: &mut Problems<'_>,
-) -> Vec<Step> {
+pub(super) fn steps(root: &Fields<'_>, given: &Given<'_>, problems: &mut Problems<'_>) -> Vec<Step> {
     let items = root.list("steps", problems).unwrap_or_default();
     if items.is_empty() && root.get("steps").is_none_or(|item| item.get_ref().as_array().is_some()) {
         problems.error(0, "the flow has no steps", "add `[[steps]]` with `id` and `use`");
@@ -55,11 +49,7 @@ pub(super) fn steps(
     let drafts: Vec<StepDraft<'_>> = items.iter().filter_map(|item| draft(item, problems)).collect();
     let ids = ids(&drafts, problems);
     let waits = order::waits(&drafts, &ids, problems);
-    let names = Names {
-        purpose: Purpose::Step,
-        steps: &ids,
-        vars,
-    };
+    let names = given.names(Purpose::Step, &ids);
     let mut steps = Vec::new();
     for (index, draft) in drafts.iter().enumerate() {
         let when = draft.when.as_ref().map(|text| condition(text, &names, problems));
@@ -67,7 +57,7 @@ pub(super) fn steps(
             &draft.fields,
             &ids[index],
             &format!("steps.{}", ids[index]),
-            policies,
+            given.policies,
             &names,
             problems,
         );
@@ -89,23 +79,14 @@ pub(super) fn steps(
 }
 
 /// What is called when a step needs a person.
-pub(super) fn notify(
-    root: &Fields<'_>,
-    vars: &Value,
-    policies: &BTreeMap<&str, Policy>,
-    problems: &mut Problems<'_>,
-) -> Vec<Step> {
+pub(super) fn notify(root: &Fields<'_>, given: &Given<'_>, problems: &mut Problems<'_>) -> Vec<Step> {
     let Some(review) = root
         .get("review")
         .and_then(|item| Fields::of(item, "`[review]`", &["notify"], problems))
     else {
         return Vec::new();
     };
-    let names = Names {
-        purpose: Purpose::Notify,
-        steps: &[],
-        vars,
-    };
+    let names = given.names(Purpose::Notify, &[]);
     let mut notify: Vec<Step> = Vec::new();
     for (index, item) in review
         .list("notify", problems)
@@ -127,7 +108,14 @@ pub(super) fn notify(
                 "give one of them another `id`",
             );
         }
-        let step = body(&fields, &id, &format!("review.notify.{id}"), policies, &names, problems);
+        let step = body(
+            &fields,
+            &id,
+            &format!("review.notify.{id}"),
+            given.policies,
+            &names,
+            problems,
+        );
         if let Some((mut plan, with)) = step {
             plan.role = Role::Notify;
             notify.push(Step { plan, when: None, with });
@@ -139,9 +127,12 @@ pub(super) fn notify(
 fn draft<'t>(item: &'t Item<'t>, problems: &mut Problems<'_>) -> Option<StepDraft<'t>> {
     let fields = Fields::of(item, "`[[steps]]`", &FIELDS, problems)?;
     let after = fields.list("after", problems).map(|list| {
-        list.into_iter()
-            .filter_map(|item| text(item, "after", problems))
-            .collect()
+        if let Some(item) = list.get(STEPS_MAX) {
+            let what = format!("`after` names more than {STEPS_MAX} steps");
+            problems.error(item.span().start, what, "name those that it must wait for");
+        }
+        let named = list.into_iter().take(STEPS_MAX);
+        named.filter_map(|item| text(item, "after", problems)).collect()
     });
     let when = fields.text("when", problems);
     Some(StepDraft {

@@ -7,7 +7,7 @@ use super::super::problem::{Problems, mean_or_list};
 use super::super::template::Template;
 use super::super::text::Text;
 use super::super::webhook::{Fingerprint, HookLimit, Rate, Respond, Verify, Webhook};
-use serde_json::Value;
+use super::Given;
 use toml::de::DeValue;
 
 const FIELDS: [&str; 7] = ["path", "verify", "limit", "key", "example", "fingerprint", "respond"];
@@ -26,55 +26,32 @@ pub(in super::super) struct Trigger {
     pub(in super::super) fields: Vec<Template>,
 }
 
-/// What a trigger says besides, for checks only.
-pub(super) struct TriggerNotes<'t> {
-    pub(super) key_at: usize,
-    pub(super) example: Option<Text<'t>>,
+/// The example that the trigger names.
+pub(super) fn example<'t>(root: &Fields<'t>, problems: &mut Problems<'_>) -> Option<Text<'t>> {
+    // Anything wrong with the tables around it is noted when they are read in full.
+    let table = root.get("trigger")?.get_ref().get("webhook")?;
+    text(table.get_ref().get("example")?, "example", problems)
 }
 
-pub(super) fn trigger<'t>(
-    root: &Fields<'t>,
-    vars: &Value,
-    problems: &mut Problems<'_>,
-) -> (Option<Trigger>, Option<TriggerNotes<'t>>) {
+pub(super) fn trigger(root: &Fields<'_>, given: &Given<'_>, problems: &mut Problems<'_>) -> Option<Trigger> {
+    let mend = "add `[trigger.webhook]` with `path`, `verify` and `key`";
     let Some(item) = root.get("trigger") else {
-        problems.error(
-            0,
-            "the flow has no trigger",
-            "add `[trigger.webhook]` with `path`, `verify` and `key`",
-        );
-        return (None, None);
+        problems.error(0, "the flow has no trigger", mend);
+        return None;
     };
-    let Some(triggers) = Fields::open(item, "`[trigger]`", problems) else {
-        return (None, None);
-    };
+    let triggers = Fields::open(item, "`[trigger]`", problems)?;
     for (name, at, _) in triggers.iter().filter(|(name, _, _)| *name != "webhook") {
         let what = format!("there is no trigger `{name}` yet");
         problems.error(at, what, "only `[trigger.webhook]` is there so far");
     }
-    match triggers
-        .get("webhook")
-        .and_then(|item| Fields::of(item, "`[trigger.webhook]`", &FIELDS, problems))
-    {
-        Some(fields) => webhook(&fields, vars, problems),
-        None => {
-            if triggers.iter().next().is_none() {
-                problems.error(
-                    triggers.at,
-                    "`[trigger]` is empty",
-                    "add `[trigger.webhook]` with `path`, `verify` and `key`",
-                );
-            }
-            (None, None)
-        }
+    if triggers.iter().next().is_none() {
+        problems.error(triggers.at, "`[trigger]` is empty", mend);
     }
+    let fields = Fields::of(triggers.get("webhook")?, "`[trigger.webhook]`", &FIELDS, problems)?;
+    webhook(&fields, given, problems)
 }
 
-fn webhook<'t>(
-    fields: &Fields<'t>,
-    vars: &Value,
-    problems: &mut Problems<'_>,
-) -> (Option<Trigger>, Option<TriggerNotes<'t>>) {
+fn webhook(fields: &Fields<'_>, given: &Given<'_>, problems: &mut Problems<'_>) -> Option<Trigger> {
     let path = fields.need_text(
         "path",
         "name the address below /hooks/, such as `path = \"leads\"`",
@@ -82,42 +59,26 @@ fn webhook<'t>(
     );
     let path = path.and_then(|text| hook_path(&text, problems));
     let verify = verify(fields, problems);
-    let limit = fields
-        .get("limit")
-        .map_or(Some(HookLimit::default()), |item| limit(item, problems));
+    let limit = match fields.get("limit") {
+        Some(item) => limit(item, problems),
+        None => Some(HookLimit::default()),
+    };
     let respond = respond(fields, problems);
-    let key_names = Names {
-        purpose: Purpose::Key,
-        steps: &[],
-        vars,
+    let key = key(fields, given, problems);
+    let fingerprint = fingerprint(fields, &given.names(Purpose::Event, &[]), problems);
+    let (fingerprint, fields) = fingerprint?;
+    let webhook = Webhook {
+        path: path?,
+        verify: verify?,
+        limit: limit?,
+        respond: respond?,
+        fingerprint,
     };
-    let key = key(fields, &key_names, problems);
-    let names = Names {
-        purpose: Purpose::Event,
-        ..key_names
-    };
-    let fingerprint = fingerprint(fields, &names, problems);
-    let key_at = fields.get("key").map_or(fields.at, |item| item.span().start);
-    let notes = TriggerNotes {
-        key_at,
-        example: fields.text("example", problems),
-    };
-    let trigger = (|| {
-        let (fingerprint, fields) = fingerprint?;
-        let webhook = Webhook {
-            path: path?,
-            verify: verify?,
-            limit: limit?,
-            respond: respond?,
-            fingerprint,
-        };
-        Some(Trigger {
-            webhook,
-            key: key?,
-            fields,
-        })
-    })();
-    (trigger, Some(notes))
+    Some(Trigger {
+        webhook,
+        key: key?,
+        fields,
+    })
 }
 
 fn hook_path(text: &Text<'_>, problems: &mut Problems<'_>) -> Option<String> {
@@ -242,13 +203,22 @@ fn respond(fields: &Fields<'_>, problems: &mut Problems<'_>) -> Option<Respond> 
     }
 }
 
-fn key(fields: &Fields<'_>, names: &Names<'_>, problems: &mut Problems<'_>) -> Option<Vec<Template>> {
+fn key(fields: &Fields<'_>, given: &Given<'_>, problems: &mut Problems<'_>) -> Option<Vec<Template>> {
     let mend = "say which value makes the event what it is, such as `key = \"{{ body.order.id }}\"`";
     let Some(item) = fields.get("key") else {
         problems.error(fields.at, "`[trigger.webhook]` needs `key`", mend);
         return None;
     };
-    templates(item, "key", KEY_PARTS_MAX, mend, names, problems)
+    let key = templates(
+        item,
+        "key",
+        KEY_PARTS_MAX,
+        mend,
+        &given.names(Purpose::Key, &[]),
+        problems,
+    )?;
+    super::key::check(&key, item.span().start, given.example, problems);
+    Some(key)
 }
 
 fn fingerprint(

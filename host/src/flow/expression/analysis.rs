@@ -2,6 +2,7 @@
 //! where a guard is needed so that the engine does not compare or compute with what is not a number.
 
 use super::super::engine::{FILTERS, Needed, TESTS};
+use super::super::example;
 use super::super::lexer::{self, Kind, Token};
 use super::super::names::Names;
 use super::super::path::Segment;
@@ -206,14 +207,18 @@ impl Analyst<'_> {
                     self.joined.get_or_insert(at);
                 }
                 let filtered = self.word(self.at) == "|";
-                self.uses.push(Use {
+                let used = Use {
                     path,
                     text: text.to_owned(),
                     at,
                     soft,
                     filtered,
                     name,
-                });
+                };
+                if let Some(example) = self.names.example {
+                    example::check_use(&used, example, problems);
+                }
+                self.uses.push(used);
             }
             Err((what, mend)) => self.wrong(from, &what, &mend, problems),
         }

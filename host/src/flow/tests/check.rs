@@ -243,3 +243,42 @@ fn vars_are_plain_values() {
 fn a_definition_that_is_too_large_is_refused() {
     assert!(check(&"#".repeat(256 * 1024 + 1)).contains("larger than"));
 }
+
+#[test]
+fn one_problem_of_a_step_does_not_hide_another() {
+    let text = check(&WEBSITE_LEAD.replace(
+        "with = { email = \"{{ body.email }}\", name = \"{{ body.name }}\" }",
+        "with = { email = \"{{ body.emial }}\", name = \"{{ body.name | uper }}\" }",
+    ));
+    assert!(
+        text.contains("`body.emial` is not in the example; did you mean `email`?"),
+        "{text}"
+    );
+    assert!(text.contains("there is no filter `uper`"), "{text}");
+}
+
+#[test]
+fn of_very_many_problems_the_first_are_shown() {
+    let text = check(&(0..1000).map(|i| format!("x{i} = 1\n")).collect::<String>());
+    assert_eq!(text.lines().count(), 201);
+    assert!(
+        text.ends_with("there are 803 more problems; mend these first"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_report_names_the_file_on_every_line() {
+    let problems = Flow::parse("name = \"lead\"\n", &examples).unwrap_err();
+    let text = report("flows/lead.toml", "error", &problems);
+    assert!(
+        text.starts_with("flows/lead.toml:1:1: error: the flow has no trigger; add `[trigger.webhook]`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_flow_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<Flow>();
+}

@@ -78,6 +78,53 @@ fn template() -> impl Strategy<Value = String> {
     prop::collection::vec(word, 0..14).prop_map(|words| words.concat())
 }
 
+/// Expressions that the engine takes, over every operator, filter and test.
+fn expression() -> impl Strategy<Value = String> {
+    let atom = prop_oneof![
+        Just("body".to_owned()),
+        Just("body.v".to_owned()),
+        Just("body.l".to_owned()),
+        Just("body.n".to_owned()),
+        Just("body.s".to_owned()),
+        Just("body.x.y".to_owned()),
+        Just("vars".to_owned()),
+        Just("steps.a.output".to_owned()),
+        Just("170141183460469231731687303715884105727".to_owned()),
+        Just("0".to_owned()),
+        Just("2".to_owned()),
+        Just("-1".to_owned()),
+        Just("1.5".to_owned()),
+        Just("1e308".to_owned()),
+        Just("'a€'".to_owned()),
+        Just("none".to_owned()),
+        Just("true".to_owned()),
+        Just("[]".to_owned()),
+        Just("{}".to_owned()),
+    ];
+    let operator = prop::sample::select(vec![
+        "+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "and", "or", "in", "not in",
+    ]);
+    let filter = prop::sample::select(engine::FILTERS.to_vec());
+    let test = prop::sample::select(engine::TESTS.to_vec());
+    atom.prop_recursive(4, 24, 3, move |inner| {
+        prop_oneof![
+            (inner.clone(), operator.clone(), inner.clone()).prop_map(|(a, op, b)| format!("({a} {op} {b})")),
+            (inner.clone(), filter.clone()).prop_map(|(a, f)| format!("({a}) | {f}")),
+            (inner.clone(), filter.clone(), inner.clone()).prop_map(|(a, f, b)| format!("(({a}) | {f}({b}))")),
+            (inner.clone(), filter.clone(), inner.clone())
+                .prop_map(|(a, f, b)| format!("(({a}) | {f}(attribute={b}))")),
+            (inner.clone(), test.clone()).prop_map(|(a, t)| format!("(({a}) is {t})")),
+            (inner.clone(), test.clone(), inner.clone()).prop_map(|(a, t, b)| format!("(({a}) is not {t}({b}))")),
+            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a} if {b} else {c})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("[{a}, {b}]")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{{{a}: {b}}}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a})[{b}]")),
+            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a})[{b}:{c}:{b}]")),
+            inner.prop_map(|a| format!("(- {a})")),
+        ]
+    })
+}
+
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -152,6 +199,16 @@ proptest! {
         let source = with_input(&format!("x = '''{{{{ {template} }}}}'''"));
         if let Ok((flow, _)) = Flow::parse(&source, &|_| None) {
             run_everything(&flow, &body);
+        }
+    }
+
+    #[test]
+    fn no_expression_makes_a_panic(expression in expression(), v in json(), l in json(), n in any::<i64>()) {
+        let source = with_steps(&format!(
+            "[vars]\nx = 1\n[[steps]]\nid = \"a\"\nuse = \"crm.make\"\n[[steps]]\nid = \"b\"\nuse = \"crm.make\"\nwhen = \"\"\"{expression}\"\"\"\nwith = {{ x = \"\"\"{{{{ {expression} }}}}\"\"\", y = \"\"\"- {{{{ {expression} }}}}\"\"\" }}"
+        ));
+        if let Ok((flow, _)) = Flow::parse(&source, &|_| None) {
+            run_everything(&flow, &json!({"v": v, "l": [l, n, 1.5], "n": n, "s": "a b"}));
         }
     }
 

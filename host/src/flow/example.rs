@@ -1,10 +1,10 @@
 //! The example body: every `body.*` of the flow must be in it, so that a mistyped name is found before the first event.
 
-use super::super::expression::{Expression, Use};
-use super::super::json::{BodyLimits, parse_json};
-use super::super::path::{Root, Segment, walk};
-use super::super::problem::{Problems, mean_or_list};
-use super::super::text::Text;
+use super::expression::{Expression, Use};
+use super::json::{BodyLimits, parse_json};
+use super::path::{Root, Segment, walk};
+use super::problem::{Problems, mean_or_list};
+use super::text::Text;
 use serde_json::Value;
 
 /// Reads the example that the flow names.
@@ -44,6 +44,8 @@ pub(super) fn read(
 }
 
 /// Checks that a path of the body is in the example.
+///
+/// Called while the flow is read, so that one problem of a step does not hide another.
 pub(super) fn check_use(path: &Use, example: &Value, problems: &mut Problems<'_>) {
     if path.path.root != Root::Body || walk(example, &path.path.rest).is_some() {
         return;
@@ -71,9 +73,6 @@ pub(super) fn check_use(path: &Use, example: &Value, problems: &mut Problems<'_>
 
 /// Warns where the engine would take a number for a text: only whole numbers enter it as numbers.
 pub(super) fn check_expression(expression: &Expression, example: &Value, problems: &mut Problems<'_>) {
-    if expression.only_path().is_some() {
-        return;
-    }
     for path in expression
         .uses
         .iter()
