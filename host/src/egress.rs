@@ -10,9 +10,21 @@
 //! Must not know WebAssembly, flows, or why a request is made.
 
 mod address;
+mod answer;
+mod connect;
+mod connection;
+mod exchange;
 mod mask;
 mod outgoing;
 mod place;
+mod pool;
+mod resolve;
+mod stream;
+mod tls;
+mod watch;
+
+use std::fmt;
+use std::sync::Arc;
 
 pub use address::{BadCidr, Cidr, forbidden};
 pub use mask::{MASKED, Mask, SECRET_BYTES_MIN, SecretTooShort};
@@ -20,12 +32,21 @@ use oncegate_domain::evidence::Evidence;
 pub use outgoing::{BadRequest, Credential, Outgoing, is_forbidden_header};
 pub use place::{Origin, Place, PlaceError};
 
+use self::answer::presentable;
+use self::connect::{Connector, SharedConnector};
+use self::connection::Connection;
+use self::exchange::{After, Fault, exchange};
+use self::pool::Pool;
+use self::watch::Gate;
 use crate::clock::SharedClock;
+use crate::ledger::Intent;
 
 /// The door. Cheap to clone; all clones share the idle connections.
 #[derive(Clone)]
 pub struct Egress {
     clock: SharedClock,
+    connector: SharedConnector,
+    pool: Arc<Pool>,
 }
 
 /// Whether a connection left over from an earlier exchange may be used.
@@ -46,13 +67,8 @@ pub enum Reuse<'a> {
 pub enum Permit {
     /// The request only reads.
     Read,
-    /// The request may change something; its intent is durable.
-    Write {
-        /// Nothing is sent after this instant on the wall clock.
-        send_by_ms: i64,
-        /// The same on the clock that counts suspended time.
-        send_by_boot_ms: i64,
-    },
+    /// The request may change something. Only the ledger makes an intent, once it is durable, and it is used up here.
+    Write(Intent),
 }
 
 /// What one exchange may cost.
@@ -119,10 +135,30 @@ pub enum NothingSent {
     },
 }
 
-/// A connection ready for one exchange.
-#[derive(Debug)]
+/// A connection ready for one exchange. Dropped without `send`, it is reset.
 pub struct Channel {
-    origin: Origin,
+    place: Place,
+    connection: Connection,
+    pool: Option<String>,
+    reused: bool,
+}
+
+impl Channel {
+    /// Where it leads.
+    pub fn origin(&self) -> &Origin {
+        &self.place.origin
+    }
+
+    /// Whether it was used before.
+    pub fn is_reused(&self) -> bool {
+        self.reused
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Channel({} at {})", self.place.origin, self.connection.peer())
+    }
 }
 
 /// How an exchange ended.
@@ -163,18 +199,41 @@ impl Answer {
 }
 
 impl Egress {
-    /// A door with the certificates of the machine.
+    /// A door with the resolver and the certificates of the machine. Reads certificate files.
     pub fn new(clock: SharedClock) -> Self {
-        Self { clock }
+        Self::with_lookup(clock, resolve::system())
+    }
+
+    fn with_lookup(clock: SharedClock, lookup: resolve::Lookup) -> Self {
+        let connector = Arc::new(Connector {
+            lookup,
+            tls: tls::Settings::new(),
+        });
+        Self {
+            pool: Pool::new(clock.clone()),
+            connector,
+            clock,
+        }
     }
 
     /// Opens a way to `place`: an idle connection where `reuse` allows one, else resolve, check, connect, TLS. Bounded in
     /// time; hands over no byte of any request.
     pub async fn connect(&self, place: &Place, reuse: Reuse<'_>) -> Result<Channel, NothingSent> {
-        let _ = reuse;
-        Err(NothingSent::Connect {
-            origin: place.origin.to_string(),
-            why: "not built yet".into(),
+        let pool = match reuse {
+            Reuse::Never => None,
+            Reuse::Pool(name) | Reuse::PoolJustUsed(name) => Some(name.to_owned()),
+        };
+        let idle = self.pool.take(place, reuse);
+        let reused = idle.is_some();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.connector.open(place).await?,
+        };
+        Ok(Channel {
+            place: place.clone(),
+            connection,
+            pool,
+            reused,
         })
     }
 
@@ -189,14 +248,94 @@ impl Egress {
         limits: &ExchangeLimits,
         mask: &Mask,
     ) -> Exchange {
-        let _ = (out.assemble(&channel.origin, credential), permit, limits, mask);
+        let request = match out.assemble(&channel.place.origin, credential) {
+            Ok(request) => request,
+            Err(error) => return self.nothing_sent(mask.text(error.to_string())),
+        };
+        let Channel {
+            place,
+            mut connection,
+            pool,
+            ..
+        } = channel;
+        connection.watch().lock().begin(
+            self.gate(&permit, limits),
+            out.body.len() as u64,
+            limits.header_bytes_max,
+        );
+        let result = exchange(&mut connection, request, matches!(permit, Permit::Read), limits).await;
+        let bytes_handed = connection.watch().lock().handed();
+        connection.watch().lock().end();
+        let result = match result {
+            Ok(raw) => {
+                self.let_go(connection, raw.after, pool, place);
+                presentable(raw, limits.body_bytes_max, mask)
+            }
+            Err(fault) => {
+                // Reset before the clock is read: from `over_ms` on, nothing of this exchange can still leave.
+                drop(connection);
+                Err(fault)
+            }
+        };
+        conclude(result, bytes_handed, self.clock.now_ms(), mask)
+    }
+
+    fn gate(&self, permit: &Permit, limits: &ExchangeLimits) -> Gate {
+        let send_by = match permit {
+            Permit::Read => None,
+            Permit::Write(intent) => Some((intent.send_by_ms(), intent.send_by_boot_ms())),
+        };
+        let timeout_ms = i64::try_from(limits.timeout_ms).unwrap_or(i64::MAX);
+        Gate {
+            clock: self.clock.clone(),
+            send_by,
+            over_boot_ms: self.clock.boot_ms().saturating_add(timeout_ms),
+        }
+    }
+
+    /// After a whole answer. A connection with anything left over, or in another protocol, is reset by dropping it.
+    fn let_go(&self, mut connection: Connection, after: After, pool: Option<String>, place: Place) {
+        match (after, pool) {
+            (After::Reset, _) => {}
+            (After::Close, _) | (After::Keep, None) => connection.finish(),
+            (After::Keep, Some(_)) if !connection.is_reusable() => {}
+            (After::Keep, Some(name)) => self.pool.park(&name, place, connection),
+        }
+    }
+
+    fn nothing_sent(&self, error: String) -> Exchange {
         let over_ms = self.clock.now_ms();
         Exchange {
             evidence: Evidence::NothingSent,
             answer: None,
-            error: None,
+            error: Some(error),
             over_ms,
             bytes_handed: 0,
         }
     }
 }
+
+/// Evidence by count: no byte handed over, or some, or a whole answer.
+fn conclude(result: Result<Answer, Fault>, bytes_handed: u64, over_ms: i64, mask: &Mask) -> Exchange {
+    let (evidence, answer, error) = match result {
+        Ok(answer) => (Evidence::Answered(answer.status), Some(answer), None),
+        Err(fault) => {
+            let evidence = if bytes_handed == 0 {
+                Evidence::NothingSent
+            } else {
+                Evidence::MaybeSent
+            };
+            (evidence, None, Some(mask.text(fault.to_string())))
+        }
+    };
+    Exchange {
+        evidence,
+        answer,
+        error,
+        over_ms,
+        bytes_handed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -174,10 +174,7 @@ impl Outbound {
                 let intent = record_intent(&mission, &out)
                     .await
                     .map_err(|error| self.not_recorded(&error))?;
-                Permit::Write {
-                    send_by_ms: intent.send_by_ms(),
-                    send_by_boot_ms: intent.send_by_boot_ms(),
-                }
+                Permit::Write(intent)
             }
         };
         *self.evidence(kind) = Evidence::MaybeSent;
