@@ -39,6 +39,7 @@ const RESERVED: [Reserved; 4] = [
             "client::conn",
             "hyper_util::client",
             "reqwest",
+            "ureq",
         ],
         only: &[
             "host/src/egress",
