@@ -77,6 +77,13 @@ fn read_ms(clock: ClockId) -> i64 {
     at.tv_sec * 1_000 + at.tv_nsec / 1_000_000
 }
 
+/// The CPU time that the calling thread has used since it began, in nanoseconds. No instant, only an amount: what the
+/// runtime charges guests by.
+pub fn thread_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    u64::try_from(used.tv_sec * 1_000_000_000 + used.tv_nsec).unwrap_or(0)
+}
+
 /// A clock that moves only when it is told to. For tests.
 #[derive(Debug)]
 pub struct ManualClock {

@@ -4,12 +4,37 @@
 //! This room must not know the network, the ledger, connections or flows. It says what a guest returned, or why it was
 //! stopped; what was sent meanwhile is known to the door alone, and the door always comes back.
 
+mod call;
 mod component;
+mod describe;
 mod door;
+mod engine;
+mod guest;
+mod interface;
+mod limiter;
 mod limits;
+mod log;
+mod meter;
 mod outcome;
+#[cfg(test)]
+mod tests;
+mod wasi;
 
-pub use component::{Component, LoadError, Runtime, RuntimeError, check_interface};
+pub use component::{Component, LoadError};
+pub use describe::{DescribeError, describe};
 pub use door::{Door, LogLevel, Request, Response, SendError};
+pub use engine::{Runtime, RuntimeError};
+pub use interface::check_interface;
 pub use limits::RuntimeLimits;
 pub use outcome::{Call, GuestDoubt, LookupReturn, PerformReturn, Problem, Stop};
+
+/// What `wit/` becomes in Rust. The only code that is generated here.
+#[allow(missing_docs, reason = "generated; the WIT carries the comments")]
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "connector",
+        imports: { "oncegate:connector/http.send": async },
+        exports: { default: async },
+    });
+}

@@ -1,94 +1,80 @@
-//! Loading: what a component must be before any of its code is compiled or run.
+//! A compiled connector, and why one is refused.
 
-use super::{Call, Door, GuestDoubt, LookupReturn, PerformReturn, RuntimeLimits, Stop};
-use std::path::Path;
+use std::fmt;
 use std::sync::Arc;
 
-/// The engine, its pool of instances and its cache of compiled code. One per process; a handle, cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Runtime {
-    limits: Arc<RuntimeLimits>,
-}
+use super::bindings::ConnectorPre;
+use super::guest::Guest;
 
 /// A compiled connector, ready to be called. A handle, cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Component {
-    digest: Arc<str>,
+#[derive(Clone)]
+pub struct Component(pub(super) Arc<Compiled>);
+
+pub(super) struct Compiled {
+    pub(super) digest: String,
+    pub(super) pre: ConnectorPre<Guest>,
 }
 
 impl Component {
     /// `sha256:` and the lowercase hex digest of the bytes it was loaded from.
     pub fn digest(&self) -> &str {
-        &self.digest
+        &self.0.digest
     }
 }
 
-/// Why a component was refused. Each says how to mend it.
+impl fmt::Debug for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Component").field(&self.0.digest).finish()
+    }
+}
+
+/// Why a component was refused. Nothing of it has run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// To come: one variant for each reason.
-    #[error("{0}")]
-    Refused(String),
-}
-
-/// Why there is no runtime.
-#[derive(Debug, thiserror::Error)]
-pub enum RuntimeError {
-    /// To come: one variant for each reason.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// What `connector check` asks, without compiling: a component, its exports and its imports, by name.
-///
-/// # Errors
-/// One [`LoadError`], the first found.
-pub fn check_interface(_bytes: &[u8]) -> Result<(), LoadError> {
-    Ok(())
-}
-
-impl Runtime {
-    /// Makes the engine. Compiled code is kept in `cache_dir` (made with mode 0700; refused if it is not this user's).
-    ///
-    /// # Errors
-    /// The cache folder is not safe, or the machine lacks the address space for the pool.
-    pub fn new(limits: RuntimeLimits, _cache_dir: Option<&Path>) -> Result<Runtime, RuntimeError> {
-        Ok(Runtime {
-            limits: Arc::new(limits),
-        })
-    }
-
-    /// Checks and compiles a component, on a thread of its own; the same bytes are compiled once.
-    ///
-    /// # Errors
-    /// It is refused; nothing of it has run.
-    pub async fn load(&self, _bytes: &[u8]) -> Result<Component, LoadError> {
-        Err(LoadError::Refused(format!(
-            "not yet built (at most {} bytes)",
-            self.limits.component_bytes_max
-        )))
-    }
-
-    /// Calls `perform` in a fresh instance. The door comes back in every case.
-    pub async fn perform<D: Door>(
-        &self,
-        _component: &Component,
-        _call: Call,
-        _event_time_ms: i64,
-        door: D,
-    ) -> (D, Result<PerformReturn, Stop>) {
-        (door, Err(Stop::Busy))
-    }
-
-    /// Calls `lookup` in a fresh instance. The door comes back in every case.
-    pub async fn lookup<D: Door>(
-        &self,
-        _component: &Component,
-        _call: Call,
-        _doubt: GuestDoubt,
-        _event_time_ms: i64,
-        door: D,
-    ) -> (D, Result<LookupReturn, Stop>) {
-        (door, Err(Stop::Busy))
-    }
+    /// More bytes than a component may have.
+    #[error(
+        "the component has {bytes} bytes; this host loads at most {bytes_max}. Build it in release mode, stripped, or leave \
+         out what it does not need"
+    )]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// No WebAssembly at all.
+    #[error(
+        "this is not WebAssembly: it does not begin with the bytes of a component. Give the file that `oncegate connector build` wrote"
+    )]
+    NotWasm,
+    /// WebAssembly, but a core module.
+    #[error(
+        "this is a core WebAssembly module, not a component. Make a component of it with `oncegate connector build`"
+    )]
+    CoreModule,
+    /// Begins like a component and does not go on like one.
+    #[error("the component cannot be read: {0}. It may be cut off or damaged: build or copy it again")]
+    Malformed(String),
+    /// Something that this host gives to nobody.
+    #[error("the component imports `{name}`, which a connector may not have: {hint}")]
+    ForbiddenImport {
+        /// The import, as the component names it.
+        name: String,
+        /// What usually brings it in, and how to be rid of it.
+        hint: &'static str,
+    },
+    /// Not a connector.
+    #[error("the component does not export `{name}`: {hint}")]
+    MissingExport {
+        /// What is missing.
+        name: &'static str,
+        /// What it probably is instead.
+        hint: &'static str,
+    },
+    /// An import or export has the right name and the wrong type.
+    #[error("the component does not fit this host's interface: {0}. Build it again with the SDK of this version")]
+    Mismatch(String),
+    /// It is no valid component, uses a feature that is off, or needs more than a call may have.
+    #[error("the component cannot be compiled: {0}")]
+    Compile(String),
 }

@@ -1,6 +1,8 @@
 //! The one way out of a guest. What stands behind it (request list, intent, egress) is not this room's business.
 
+use std::any::Any;
 use std::future::Future;
+use std::pin::Pin;
 
 /// A request as the guest asked for it: nothing of it was checked yet, save its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,4 +67,28 @@ pub trait Door: Send + 'static {
     /// A line of the guest's log, bounded in size and number by [`super::RuntimeLimits`]. Text from outside: escape it
     /// for the place where it is shown.
     fn log(&mut self, level: LogLevel, message: String, fields: Vec<(String, String)>);
+}
+
+/// A boxed [`Door::send`].
+pub(super) type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response, SendError>> + Send + 'a>>;
+
+/// A door whose type is forgotten, so that one linker and one pre-instance serve every kind of door.
+pub(super) trait AnyDoor: Send {
+    fn send(&mut self, request: Request) -> Sending<'_>;
+    fn log(&mut self, level: LogLevel, message: String, fields: Vec<(String, String)>);
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl<D: Door> AnyDoor for D {
+    fn send(&mut self, request: Request) -> Sending<'_> {
+        Box::pin(Door::send(self, request))
+    }
+
+    fn log(&mut self, level: LogLevel, message: String, fields: Vec<(String, String)>) {
+        Door::log(self, level, message, fields);
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
 }

@@ -10,8 +10,7 @@ pub struct RuntimeLimits {
     pub cpu_ms_max: u64,
     /// Time from the start of a call to its end, waiting included, in milliseconds.
     pub wall_clock_ms_max: u64,
-    /// How long a guest may compute before it lets the others have their turn, in milliseconds: the unit in which CPU time
-    /// is counted.
+    /// How long a guest may compute before the others have their turn, in milliseconds. CPU time is looked at as often.
     pub tick_ms: u64,
     /// All linear memories of one call together, in bytes.
     pub memory_bytes_max: usize,

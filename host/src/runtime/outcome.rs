@@ -1,5 +1,9 @@
 //! What goes into a call of a guest, and what comes out of it.
 
+use super::RuntimeLimits;
+use super::bindings::exports::oncegate::connector::actions;
+use super::log::fit;
+
 /// One call of an action. Resent, it is the same again: input, key and settings are all a guest can see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
@@ -86,4 +90,86 @@ pub enum Stop {
     /// There was no room to run it: the guest did not start, so this is no attempt.
     #[error("the host has no room for another connector call right now")]
     Busy,
+}
+
+/// What a guest's problem may hold: code and message in bytes, fields in number and in bytes together.
+const CODE_BYTES_MAX: usize = 100;
+const MESSAGE_BYTES_MAX: usize = 2_000;
+const FIELDS_MAX: usize = 64;
+const FIELDS_BYTES_MAX: usize = 16 << 10;
+/// What a person would search for at the destination, in bytes.
+const REFERENCE_BYTES_MAX: usize = 1 << 10;
+
+impl From<Call> for actions::Call {
+    fn from(call: Call) -> actions::Call {
+        actions::Call {
+            action: call.action,
+            input: call.input,
+            key: call.key,
+            settings: call.settings,
+        }
+    }
+}
+
+impl PerformReturn {
+    /// What the guest returned, as far as it keeps to the limits.
+    pub(super) fn within(
+        limits: &RuntimeLimits,
+        returned: Result<actions::Done, actions::Failure>,
+    ) -> Result<PerformReturn, Stop> {
+        Ok(match returned {
+            Ok(actions::Done::Completed(output)) => {
+                PerformReturn::Completed(whole("output", output, limits.output_bytes_max)?)
+            }
+            Err(actions::Failure::Rejected(problem)) => PerformReturn::Rejected(problem.into()),
+            Err(actions::Failure::Unauthorized(problem)) => PerformReturn::Unauthorized(problem.into()),
+            Err(actions::Failure::Temporary(problem)) => PerformReturn::Temporary(problem.into()),
+            Err(actions::Failure::Unsure(problem)) => PerformReturn::Unsure(problem.into()),
+        })
+    }
+}
+
+impl LookupReturn {
+    /// What the guest returned, as far as it keeps to the limits.
+    pub(super) fn within(limits: &RuntimeLimits, returned: actions::Finding) -> Result<LookupReturn, Stop> {
+        Ok(match returned {
+            actions::Finding::Found(effect) => LookupReturn::Found {
+                output: whole("output", effect.output, limits.output_bytes_max)?,
+                reference: whole("reference", effect.reference, REFERENCE_BYTES_MAX)?,
+                matched_by_key: match effect.matched {
+                    actions::Matched::Key => true,
+                    actions::Matched::Content => false,
+                },
+            },
+            actions::Finding::Absent => LookupReturn::Absent,
+            actions::Finding::Unsure(why) => LookupReturn::Unsure(fit(why, &mut { MESSAGE_BYTES_MAX })),
+        })
+    }
+}
+
+/// Half an output or half a reference would be a wrong one: too long is a fault of the connector.
+fn whole(what: &str, text: String, bytes_max: usize) -> Result<String, Stop> {
+    if text.len() > bytes_max {
+        return Err(Stop::Trap(format!(
+            "it returned {what} of {} bytes; {bytes_max} are allowed",
+            text.len()
+        )));
+    }
+    Ok(text)
+}
+
+impl From<actions::Problem> for Problem {
+    /// What is said about a failure is shortened, not refused: the failure matters more than its words.
+    fn from(problem: actions::Problem) -> Problem {
+        let mut room = FIELDS_BYTES_MAX;
+        let fields = problem.fields.into_iter().take(FIELDS_MAX);
+        Problem {
+            code: fit(problem.code, &mut { CODE_BYTES_MAX }),
+            message: fit(problem.message, &mut { MESSAGE_BYTES_MAX }),
+            fields: fields
+                .map_while(|(pointer, what)| (room > 0).then(|| (fit(pointer, &mut room), fit(what, &mut room))))
+                .collect(),
+            retry_after_ms: problem.retry_after_ms,
+        }
+    }
 }

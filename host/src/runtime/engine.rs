@@ -1,0 +1,144 @@
+//! The engine: what of WebAssembly is on, the pool of instances, the cache of compiled code, and loading into it.
+
+mod cache;
+mod config;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use sha2::{Digest, Sha256};
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime::{Cache, Engine};
+
+use super::bindings::{Connector, ConnectorPre};
+use super::component::{Compiled, Component, LoadError};
+use super::guest::Guest;
+use super::interface::check_interface;
+use super::limits::RuntimeLimits;
+use super::meter::Ticker;
+use super::wasi;
+pub(super) use config::features;
+
+/// The engine, its pool of instances and its cache of compiled code. One per process; a handle, cheap to clone.
+#[derive(Clone)]
+pub struct Runtime(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) limits: RuntimeLimits,
+    pub(super) engine: Engine,
+    pub(super) ticker: Ticker,
+    linker: Linker<Guest>,
+    cache: Option<Cache>,
+    /// By digest. Held while compiling: one component at a time, so that adding connectors never takes the machine from
+    /// the calls that run, and the same bytes are compiled once.
+    compiled: tokio::sync::Mutex<HashMap<String, Weak<Compiled>>>,
+}
+
+/// Why there is no runtime.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The folder for compiled code cannot be used.
+    #[error("the folder for compiled connectors, {path}, cannot be used: {why}. {mend}")]
+    CacheFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// What to do.
+        mend: &'static str,
+    },
+    /// The engine cannot be made.
+    #[error(
+        "the WebAssembly engine cannot be made: {0}. It reserves much address space (not memory): look at `ulimit -v`, or \
+         lower the number of calls that run at once"
+    )]
+    Engine(String),
+}
+
+impl Runtime {
+    /// Makes the engine. Compiled code is kept in `cache_dir` (made with mode 0700; refused where it is not this user's
+    /// alone, because it holds machine code that will be run); without one, nothing is kept.
+    ///
+    /// # Errors
+    /// The folder is not safe, or the machine lacks the address space for the pool.
+    pub fn new(limits: RuntimeLimits, cache_dir: Option<&Path>) -> Result<Runtime, RuntimeError> {
+        let cache = cache_dir.map(cache::open).transpose()?;
+        let made = || -> wasmtime::Result<Runtime> {
+            let engine = Engine::new(&config::of(&limits, cache.clone()))?;
+            let mut linker = Linker::new(&engine);
+            Connector::add_to_linker::<Guest, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+            wasi::add_to_linker(&mut linker)?;
+            let ticker = Ticker::start(engine.clone(), limits.tick_ms)?;
+            Ok(Runtime(Arc::new(Inner {
+                limits,
+                engine,
+                ticker,
+                linker,
+                cache,
+                compiled: tokio::sync::Mutex::default(),
+            })))
+        };
+        made().map_err(|error| RuntimeError::Engine(format!("{error:#}")))
+    }
+
+    /// What a call may use.
+    pub fn limits(&self) -> &RuntimeLimits {
+        &self.0.limits
+    }
+
+    /// Checks and compiles a component, on a thread of its own; the same bytes are compiled once. Never to be called
+    /// while an event or a step waits for it.
+    ///
+    /// # Errors
+    /// It is refused; nothing of it has run.
+    pub async fn load(&self, bytes: &[u8]) -> Result<Component, LoadError> {
+        let bytes_max = self.0.limits.component_bytes_max;
+        if bytes.len() > bytes_max {
+            return Err(LoadError::TooLarge {
+                bytes: bytes.len(),
+                bytes_max,
+            });
+        }
+        check_interface(bytes)?;
+        let digest = format!("sha256:{}", data_encoding::HEXLOWER.encode(&Sha256::digest(bytes)));
+        let mut compiled = self.0.compiled.lock().await;
+        if let Some(known) = compiled.get(&digest).and_then(Weak::upgrade) {
+            return Ok(Component(known));
+        }
+        let (runtime, bytes) = (self.clone(), bytes.to_vec());
+        let made = tokio::task::spawn_blocking(move || runtime.0.compile(&bytes, digest)).await;
+        let made = Arc::new(made.map_err(|error| LoadError::Compile(format!("the compiler failed ({error})")))??);
+        compiled.retain(|_, known| known.strong_count() > 0);
+        compiled.insert(made.digest.clone(), Arc::downgrade(&made));
+        Ok(Component(made))
+    }
+
+    /// How many components came out of the cache folder, and how many had to be compiled.
+    pub fn cache_hits_and_misses(&self) -> (usize, usize) {
+        let cache = self.0.cache.as_ref();
+        cache.map_or((0, 0), |cache| (cache.cache_hits(), cache.cache_misses()))
+    }
+}
+
+impl Inner {
+    fn compile(&self, bytes: &[u8], digest: String) -> Result<Compiled, LoadError> {
+        let component = wasmtime::component::Component::from_binary(&self.engine, bytes)
+            .map_err(|error| LoadError::Compile(format!("{error:#}")))?;
+        let pre = self
+            .linker
+            .instantiate_pre(&component)
+            .and_then(ConnectorPre::new)
+            .map_err(|error| LoadError::Mismatch(format!("{error:#}")))?;
+        Ok(Compiled { digest, pre })
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("limits", &self.0.limits)
+            .finish_non_exhaustive()
+    }
+}

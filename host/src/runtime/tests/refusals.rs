@@ -1,0 +1,141 @@
+//! What is no connector is refused before any of it is compiled, with one sentence that says how to mend it.
+
+use super::*;
+use crate::runtime::wasi::SERVED;
+use crate::runtime::{LoadError, check_interface};
+use handmade::Guest;
+
+fn refused(bytes: &[u8]) -> String {
+    check_interface(bytes).unwrap_err().to_string()
+}
+
+fn importing(name: &str) -> String {
+    let guest = Guest {
+        imports: format!(r#"(import "{name}" (instance))"#),
+        ..Guest::default()
+    };
+    refused(&guest.build())
+}
+
+#[test]
+fn what_is_not_a_component_is_told_apart() {
+    assert!(refused(b"#!/bin/sh").contains("not WebAssembly"));
+    assert!(refused(b"").contains("not WebAssembly"));
+    assert!(refused(&handmade::text("(module)")).contains("core WebAssembly module"));
+    let whole = Guest::default().build();
+    assert!(refused(&whole[..whole.len() / 2]).contains("cannot be read"));
+    assert!(refused(b"\0asm\x0d\0\x01\0\xff\xff").contains("cannot be read"));
+}
+
+#[test]
+fn a_forbidden_import_is_named_with_what_usually_brings_it_in() {
+    let sockets = importing("wasi:sockets/tcp@0.2.3");
+    assert!(
+        sockets.contains("`wasi:sockets/tcp@0.2.3`") && sockets.contains("opens connections itself"),
+        "{sockets}"
+    );
+    let http = importing("wasi:http/outgoing-handler@0.2.0");
+    assert!(
+        http.contains("`wasi:http/outgoing-handler@0.2.0`") && http.contains("fetch"),
+        "{http}"
+    );
+    assert!(importing("wasi:keyvalue/store@0.2.0-draft").contains("this host serves `cli`"));
+    assert!(importing("wasi:cli/environment@0.3.0").contains("serves 0.2"));
+    assert!(importing("oncegate:connector/http@0.9.0").contains("another version of the interface"));
+    assert!(importing("acme:host/api@1.0.0").contains("may import only"));
+    let plain = Guest {
+        imports: r#"(import "now" (func (result u64)))"#.to_owned(),
+        ..Guest::default()
+    };
+    assert!(refused(&plain.build()).contains("`now`"));
+}
+
+#[test]
+fn a_component_that_is_no_connector_says_so() {
+    let empty = handmade::text("(component)");
+    assert!(refused(&empty).contains("does not export `oncegate:connector/actions@0.1.0`"));
+    let program = handmade::text(r#"(component (instance $run) (export "wasi:cli/run@0.2.0" (instance $run)))"#);
+    assert!(refused(&program).contains("it is a program, not a connector"));
+    let old = handmade::text(r#"(component (instance $a) (export "oncegate:connector/actions@0.0.9" (instance $a)))"#);
+    assert!(refused(&old).contains("another version of the interface"));
+}
+
+#[test]
+fn every_interface_that_is_served_may_be_imported() {
+    for interface in SERVED {
+        let guest = Guest {
+            imports: format!(r#"(import "{interface}@0.2.8" (instance))"#),
+            ..Guest::default()
+        };
+        check_interface(&guest.build()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_interface_that_is_served_is_linked() {
+    let runtime = runtime(small());
+    let imports: String = SERVED
+        .map(|interface| format!("(import \"{interface}@0.2.0\" (instance))\n"))
+        .concat();
+    let guest = Guest {
+        imports,
+        ..Guest::default()
+    };
+    runtime.load(&guest.build()).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_right_name_with_the_wrong_type_is_refused() {
+    let runtime = runtime(small());
+    let wrong = handmade::text(
+        r#"(component
+          (core module $m (func (export "perform")))
+          (core instance $i (instantiate $m))
+          (func $perform (canon lift (core func $i "perform")))
+          (instance $actions (export "perform" (func $perform)))
+          (export "oncegate:connector/actions@0.1.0" (instance $actions)))"#,
+    );
+    let error = runtime.load(&wrong).await.unwrap_err();
+    assert!(matches!(error, LoadError::Mismatch(_)), "{error}");
+    let missing = Guest {
+        imports: r#"(import "wasi:clocks/wall-clock@0.2.9" (instance (export "tomorrow" (func (result u64)))))"#
+            .to_owned(),
+        ..Guest::default()
+    };
+    let error = runtime.load(&missing.build()).await.unwrap_err();
+    assert!(
+        matches!(&error, LoadError::Mismatch(why) if why.contains("wall-clock")),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn what_needs_more_than_a_call_may_have_is_refused_at_load() {
+    let runtime = runtime(small());
+    let guest = Guest {
+        pages: 1025,
+        ..Guest::default()
+    };
+    let error = runtime.load(&guest.build()).await.unwrap_err();
+    assert!(matches!(error, LoadError::Compile(_)), "{error}");
+    let wide = Guest {
+        extra: "(memory i64 1)".to_owned(),
+        ..Guest::default()
+    };
+    let error = runtime.load(&wide.build()).await.unwrap_err();
+    assert!(matches!(error, LoadError::Compile(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_component_that_is_too_large_is_not_even_looked_at() {
+    let exact = Guest::default().build();
+    let with_max = |component_bytes_max| {
+        runtime(RuntimeLimits {
+            component_bytes_max,
+            ..small()
+        })
+    };
+    with_max(exact.len()).load(&exact).await.unwrap();
+    let error = with_max(exact.len() - 1).load(&exact).await.unwrap_err();
+    assert!(matches!(error, LoadError::TooLarge { .. }), "{error}");
+}
