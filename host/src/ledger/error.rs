@@ -78,6 +78,19 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// The command was understood and refused: only its own writes are undone, the others of its group stay.
+    pub(in crate::ledger) fn is_refusal(&self) -> bool {
+        match self {
+            Self::LeaseLost { .. }
+            | Self::Stale { .. }
+            | Self::Overtaken { .. }
+            | Self::NotFound { .. }
+            | Self::Invalid { .. }
+            | Self::Corrupt { .. } => true,
+            Self::Unwritable(_) | Self::Database(_) | Self::Fatal(_) | Self::Closed | Self::Open { .. } => false,
+        }
+    }
+
     /// Nothing was stored, and trying again later may work: ingress answers 503 with `Retry-After`.
     pub fn is_unavailable(&self) -> bool {
         matches!(

@@ -9,7 +9,7 @@ use oncegate_domain::key::{InstallationSecret, Role};
 use oncegate_domain::outcome::Outcome;
 use oncegate_domain::run;
 use oncegate_domain::step::{Review, Step};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ pub struct Delivery {
 }
 
 /// What a delivery was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryKind {
     /// It made the run.

@@ -125,6 +125,17 @@ pub enum AttemptKind {
     Lookup,
 }
 
+impl AttemptKind {
+    /// The word as stored and shown.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            AttemptKind::Perform => "perform",
+            AttemptKind::Resend => "resend",
+            AttemptKind::Lookup => "lookup",
+        }
+    }
+}
+
 /// Where an attempt goes and with which code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -351,6 +362,17 @@ pub enum PersonAction {
     Resolve,
     /// It must not happen.
     Discard,
+}
+
+impl PersonAction {
+    /// The word as stored and shown.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            PersonAction::Retry => "retry",
+            PersonAction::Resolve => "resolve",
+            PersonAction::Discard => "discard",
+        }
+    }
 }
 
 /// A person's decision about a step in review.

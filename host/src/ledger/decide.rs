@@ -1,0 +1,242 @@
+//! What people do: decisions about review items, cancelling, and the trail of it. One transaction each.
+
+use super::accept::{INSERT_RUN, INSERT_STEP, NewRun, run_row, step_row};
+use super::batch::Template;
+use super::fence::{self, Fence};
+use super::finish::{self, UPDATE_RUN};
+use super::review::{self, Closing};
+use super::rows::Row;
+use super::sqlite::{Conn, Value};
+use super::write::{AuditEntry, Cancel, ConflictDecision, ConflictRun, LateEvidence, PersonDecision, StepWrite};
+use super::{LedgerError, Result, new_id};
+use oncegate_domain::id::Id;
+use oncegate_domain::run;
+
+static TAKE_OVER: Template = Template::new(
+    "WITH v(run_id, epoch) AS (VALUES ",
+    ") UPDATE steps SET epoch = v.epoch FROM v WHERE steps.run_id = v.run_id AND steps.epoch < v.epoch",
+);
+static OWNED: Template = Template::new(
+    "WITH v(run_id, epoch) AS (VALUES ",
+    ") SELECT v.run_id FROM v WHERE EXISTS (SELECT 1 FROM steps WHERE steps.run_id = v.run_id)
+       AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run_id = v.run_id AND steps.epoch <> v.epoch)",
+);
+
+/// Moves runs that an older epoch holds to `epoch`. Never back: an older owner cannot take from a newer one.
+pub(super) async fn take_over(conn: &mut Conn<'_>, epoch: i64, runs: &[Id]) -> Result<Vec<Id>> {
+    let rows = || {
+        runs.iter()
+            .map(|run| vec![Value::id(*run), Value::int(epoch)])
+            .collect()
+    };
+    TAKE_OVER.run(conn, rows()).await?;
+    OWNED
+        .run(conn, rows())
+        .await?
+        .into_iter()
+        .map(|row| row.decode("steps", Row::id))
+        .collect()
+}
+
+/// A decision about a step.
+pub(super) async fn decide(conn: &mut Conn<'_>, epoch: i64, decision: &PersonDecision) -> Result<()> {
+    let closing = Closing {
+        at_ms: decision.at_ms,
+        action: decision.action.as_str(),
+        who: &decision.who,
+        why: &decision.why,
+        stated_absent: decision.stated_absent,
+        new_run: None,
+    };
+    let about = review::close(conn, decision.item, Some(decision.version), &closing).await?;
+    if about.step != Some(decision.step.id) {
+        let why = format!("review item {} is not about step {}", decision.item, decision.step.id);
+        return Err(LedgerError::Invalid {
+            what: "a decision",
+            why,
+        });
+    }
+    conn.query(
+        "UPDATE steps SET review_item = NULL WHERE id = $1",
+        vec![Value::id(decision.step.id)],
+    )
+    .await?;
+    let steps = std::iter::once(&decision.step).chain(&decision.others);
+    write_steps(conn, epoch, about.run, steps, decision.run_state, &closing).await?;
+    let entry = entry(&closing, "review", about.run);
+    audit(conn, &entry).await
+}
+
+/// Writes steps for a person: fenced by their versions alone, for whoever owned the run, this process goes on with it.
+async fn write_steps<'a>(
+    conn: &mut Conn<'_>,
+    epoch: i64,
+    run: Id,
+    writes: impl Iterator<Item = &'a StepWrite> + Clone,
+    state: Option<run::State>,
+    closing: &Closing<'_>,
+) -> Result<()> {
+    take_over(conn, epoch, &[run]).await?;
+    let rows = writes
+        .clone()
+        .map(|write| finish::update_row(write, epoch, closing.at_ms, 0));
+    let items = finish::update_steps(conn, rows.collect()).await?;
+    for write in writes {
+        let Some(item) = items.get(&write.id) else {
+            let fence = Fence {
+                step: write.id,
+                epoch,
+                version: write.version,
+            };
+            return Err(fence::explain(conn, fence).await?);
+        };
+        review::follow(conn, run, write, *item, closing).await?;
+    }
+    if let Some(state) = state {
+        UPDATE_RUN
+            .run(conn, vec![finish::run_row(run, state, closing.at_ms)])
+            .await?;
+    }
+    Ok(())
+}
+
+fn entry(closing: &Closing<'_>, what: &str, subject: Id) -> AuditEntry {
+    AuditEntry {
+        at_ms: closing.at_ms,
+        who: closing.who.to_owned(),
+        what: format!("{what}.{}", closing.action),
+        subject: subject.to_string(),
+        why: closing.why.to_owned(),
+    }
+}
+
+/// Cancels what has not been sent.
+pub(super) async fn cancel(conn: &mut Conn<'_>, epoch: i64, cancel: &Cancel) -> Result<()> {
+    let closing = Closing {
+        at_ms: cancel.at_ms,
+        action: "cancel",
+        who: &cancel.who,
+        why: &cancel.why,
+        stated_absent: false,
+        new_run: None,
+    };
+    write_steps(
+        conn,
+        epoch,
+        cancel.run,
+        cancel.steps.iter(),
+        Some(cancel.run_state),
+        &closing,
+    )
+    .await?;
+    audit(conn, &entry(&closing, "run", cancel.run)).await
+}
+
+/// A decision about a conflicting event; the new run belongs to this process.
+pub(super) async fn decide_conflict(
+    conn: &mut Conn<'_>,
+    epoch: i64,
+    decision: &ConflictDecision,
+) -> Result<Option<Id>> {
+    let new_run = decision.run.as_ref().map(|_| new_id(decision.at_ms));
+    let closing = Closing {
+        at_ms: decision.at_ms,
+        action: if new_run.is_some() { "run" } else { "ignore" },
+        who: &decision.who,
+        why: &decision.why,
+        stated_absent: false,
+        new_run,
+    };
+    let about = review::close(conn, decision.item, Some(decision.version), &closing).await?;
+    let Some(event) = about.event else {
+        let why = format!("review item {} is not about a conflicting event", decision.item);
+        return Err(LedgerError::Invalid {
+            what: "a decision",
+            why,
+        });
+    };
+    if let (Some(id), Some(run)) = (new_run, &decision.run) {
+        run_event(conn, epoch, id, event, run, decision.at_ms).await?;
+    }
+    audit(conn, &entry(&closing, "conflict", about.run)).await?;
+    Ok(new_run)
+}
+
+async fn run_event(conn: &mut Conn<'_>, epoch: i64, id: Id, event: Id, run: &ConflictRun, at_ms: i64) -> Result<()> {
+    let found = conn
+        .query(
+            "SELECT id, flow_id, fingerprint FROM events WHERE id = $1",
+            vec![Value::id(event)],
+        )
+        .await?;
+    let missing = || LedgerError::NotFound {
+        what: "event",
+        id: event.to_string(),
+    };
+    let (flow_id, fingerprint) = found.into_iter().next().ok_or_else(missing)?.decode("events", |row| {
+        row.id()?;
+        Ok((row.id()?, row.digest()?))
+    })?;
+    let row = run_row(&NewRun {
+        id,
+        event,
+        flow_id,
+        flow_revision: run.flow_revision,
+        key: run.key.as_str(),
+        key_hash: &run.key_hash,
+        fingerprint: &fingerprint,
+        context: &run.context,
+        steps: &run.steps,
+        at_ms,
+    });
+    if INSERT_RUN.run(conn, vec![row]).await?.is_empty() {
+        let why = format!("the key {} has a run already", run.key.as_str());
+        return Err(LedgerError::Invalid {
+            what: "a decision",
+            why,
+        });
+    }
+    let steps = run
+        .steps
+        .iter()
+        .map(|step| step_row(new_id(at_ms), id, run.flow_revision, epoch, at_ms, step));
+    INSERT_STEP.run(conn, steps.collect()).await?;
+    Ok(())
+}
+
+/// Appends evidence to an attempt that was given up. A person who looks at the step must see it before deciding, so its
+/// open item gets a new version.
+pub(super) async fn late_evidence(conn: &mut Conn<'_>, late: &LateEvidence) -> Result<()> {
+    const APPEND: &str = "UPDATE attempts SET late_evidence = $3, late_ms = $4 WHERE step_id = $1 AND number = $2
+        RETURNING step_id";
+    const BUMP: &str = "UPDATE review_items SET version = version + 1
+        WHERE step_id = $1 AND closed_ms IS NULL AND step_id IS NOT NULL";
+    let attempt = late.attempt;
+    let values = vec![
+        Value::id(attempt.step),
+        Value::number(attempt.number),
+        Value::json(&late.evidence),
+        Value::int(late.at_ms),
+    ];
+    if conn.query(APPEND, values).await?.is_empty() {
+        let id = format!("{}/{}", attempt.step, attempt.number);
+        return Err(LedgerError::NotFound { what: "attempt", id });
+    }
+    conn.query(BUMP, vec![Value::id(attempt.step)]).await?;
+    Ok(())
+}
+
+/// Adds a line to the trail.
+pub(super) async fn audit(conn: &mut Conn<'_>, entry: &AuditEntry) -> Result<()> {
+    const ADD: &str = "INSERT INTO audit (id, at_ms, who, what, subject, why) VALUES ($1, $2, $3, $4, $5, $6)";
+    let values = vec![
+        Value::id(new_id(entry.at_ms)),
+        Value::int(entry.at_ms),
+        Value::text(entry.who.as_str()),
+        Value::text(entry.what.as_str()),
+        Value::text(entry.subject.as_str()),
+        Value::text(entry.why.as_str()),
+    ];
+    conn.query(ADD, values).await?;
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! The tables: migrations in order, each run once, in a transaction of its own. A ledger from a newer version is refused.
+
+use super::rows::Row;
+use super::sqlite::{Value, WriterConnection};
+use super::{Installation, LedgerError, Result, new_id, random};
+use oncegate_domain::id::Id;
+use oncegate_domain::key::InstallationSecret;
+
+/// Every migration, oldest first. Released ones are never changed.
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+
+const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied_ms BIGINT NOT NULL)";
+
+/// Brings the tables up to date.
+pub(super) async fn migrate(connection: &mut WriterConnection, now_ms: i64) -> Result<()> {
+    connection.begin().await?;
+    let done = migrate_within(connection, now_ms).await;
+    match done {
+        Ok(()) => Ok(connection.commit().await?),
+        Err(error) => {
+            connection.rollback().await?;
+            Err(error)
+        }
+    }
+}
+
+async fn migrate_within(connection: &mut WriterConnection, now_ms: i64) -> Result<()> {
+    let mut conn = connection.conn();
+    conn.query(VERSIONS, Vec::new()).await?;
+    let rows = conn
+        .query("SELECT COALESCE(MAX(version), 0) FROM migrations", Vec::new())
+        .await?;
+    let version: usize = first(rows, "migrations")?.decode("migrations", Row::small)?;
+    if version > MIGRATIONS.len() {
+        let why = format!(
+            "it was written by a newer version of Oncegate (schema {version}, this one knows {}); start that one",
+            MIGRATIONS.len()
+        );
+        return Err(LedgerError::Invalid {
+            what: "the ledger",
+            why,
+        });
+    }
+    for (place, text) in MIGRATIONS.iter().enumerate().skip(version) {
+        conn.script(text).await?;
+        let values = vec![Value::int(place as i64 + 1), Value::int(now_ms)];
+        conn.query("INSERT INTO migrations (version, applied_ms) VALUES ($1, $2)", values)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Makes the installation at the first start, and begins a new epoch at every start.
+pub(super) async fn begin_epoch(connection: &mut WriterConnection, now_ms: i64) -> Result<(Installation, i64)> {
+    const MAKE: &str = "INSERT INTO installation (one, id, secret, incarnation, position, created_ms)
+        VALUES (1, $1, $2, 1, 0, $3) ON CONFLICT (one) DO NOTHING";
+    const BEGIN: &str = "INSERT INTO hosts (epoch, name, started_ms)
+        SELECT COALESCE(MAX(epoch), 0) + 1, $1, $2 FROM hosts RETURNING epoch";
+    let id: Id = new_id(now_ms);
+    let secret: [u8; 32] = random();
+    connection.begin().await?;
+    let mut conn = connection.conn();
+    conn.query(MAKE, vec![Value::id(id), Value::bytes(&secret), Value::int(now_ms)])
+        .await?;
+    let rows = conn
+        .query("SELECT id, secret, incarnation FROM installation", Vec::new())
+        .await?;
+    let installation = first(rows, "installation")?.decode("installation", |row| {
+        Ok(Installation {
+            id: row.id()?,
+            secret: InstallationSecret(row.digest()?),
+            incarnation: row.int()?,
+        })
+    })?;
+    let rows = conn.query(BEGIN, vec![Value::text("host"), Value::int(now_ms)]).await?;
+    let epoch = first(rows, "hosts")?.decode("hosts", Row::int)?;
+    connection.commit().await?;
+    Ok((installation, epoch))
+}
+
+fn first(rows: Vec<Row>, table: &'static str) -> Result<Row> {
+    let missing = || LedgerError::Corrupt {
+        table,
+        id: String::new(),
+        why: "it has no row".into(),
+    };
+    rows.into_iter().next().ok_or_else(missing)
+}

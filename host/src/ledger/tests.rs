@@ -1,0 +1,231 @@
+//! The ledger's contract: every command in both directions, on a real file. Written against the public methods alone, so
+//! that a second backend runs the same; what is SQLite's own is in `on_sqlite`.
+#![allow(clippy::unwrap_used)]
+
+mod catalog;
+mod events;
+mod on_sqlite;
+mod people;
+mod plans;
+mod speed;
+mod work;
+
+use super::*;
+use crate::clock::ManualClock;
+use oncegate_domain::evidence::{Evidence, Report};
+use oncegate_domain::key::{EventKey, Role, key_hash};
+use oncegate_domain::outcome::{Outcome, Proof};
+use oncegate_domain::run;
+use oncegate_domain::step::{OpenIntent as Open, Review, State, Step};
+use std::collections::BTreeMap;
+
+const NOW_MS: i64 = 1_800_000_000_000;
+
+/// A ledger in a folder of its own, with one flow.
+struct House {
+    ledger: Ledger,
+    flow: Id,
+    dir: tempfile::TempDir,
+}
+
+async fn house() -> House {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = open(dir.path()).await;
+    let flow = ledger.save_flow(new_flow("lead", "name = 'lead'")).await.unwrap().0;
+    House { ledger, flow, dir }
+}
+
+async fn open(dir: &Path) -> Ledger {
+    Ledger::open(dir, Arc::new(ManualClock::new(NOW_MS))).await.unwrap()
+}
+
+impl House {
+    /// The host is gone without closing anything, and comes back.
+    async fn reopen(self) -> House {
+        let House { ledger, flow, dir } = self;
+        drop(ledger);
+        let ledger = open(dir.path()).await;
+        House { ledger, flow, dir }
+    }
+
+    fn event(&self, key: &str) -> NewEvent {
+        let key = EventKey::from_parts(&[key.to_owned()]).unwrap();
+        NewEvent {
+            flow_id: self.flow,
+            flow_revision: 1,
+            key_hash: key_hash(&self.ledger.installation().secret, &self.flow.to_string(), &key),
+            fingerprint: [1; 32],
+            fingerprint_covers: true,
+            received_ms: NOW_MS,
+            source: "webhook".into(),
+            verified_by: "bearer".into(),
+            signed_digest: None,
+            body: key.as_str().as_bytes().to_vec(),
+            content_type: "application/json".into(),
+            headers: BTreeMap::from([("x-id".into(), "7".into())]),
+            query: BTreeMap::new(),
+            context: vec![ContextItem {
+                name: "order".into(),
+                value: format!("№ {key}"),
+                personal: false,
+            }],
+            steps: vec![new_step(0, "crm", ready()), new_step(1, "mail", Step::new())],
+            key,
+        }
+    }
+
+    /// A new run and its two steps.
+    async fn run(&self, key: &str) -> (Id, Vec<Id>) {
+        match self.ledger.accept(self.event(key)).await.unwrap() {
+            Accepted::New { run, steps, .. } => (run, steps),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn intent(&self, run: Id, step: Id, version: i64, number: u32) -> NewIntent {
+        NewIntent {
+            run,
+            step,
+            epoch: self.ledger.epoch(),
+            version,
+            step_after: sending(),
+            due_ms: Some(NOW_MS + 15_000),
+            number,
+            kind: AttemptKind::Perform,
+            place: place(),
+            action: "upsert".into(),
+            input: r#"{"email":"a@example.com"}"#.into(),
+            natural_key: None,
+            overtaken_after_ms: None,
+            request: request(),
+            at_ms: NOW_MS,
+            boot_ms: 10,
+            send_by_ms: NOW_MS + 5_000,
+            send_by_boot_ms: 5_010,
+            key_window_end_ms: Some(NOW_MS + 86_400_000),
+        }
+    }
+
+    fn finish(&self, run: Id, step: StepWrite, attempt: Option<AttemptEnd>) -> Finish {
+        let epoch = self.ledger.epoch();
+        Finish {
+            run,
+            run_state: None,
+            epoch,
+            at_ms: NOW_MS,
+            step,
+            attempt,
+            others: Vec::new(),
+            notify: Vec::new(),
+        }
+    }
+
+    async fn step(&self, run: Id, place: usize) -> StoredStep {
+        self.ledger
+            .run_load(run)
+            .await
+            .unwrap()
+            .unwrap()
+            .steps
+            .swap_remove(place)
+    }
+}
+
+fn new_flow(name: &str, source: &str) -> NewFlow {
+    NewFlow {
+        name: name.into(),
+        renamed_from: None,
+        source: source.into(),
+        examples: BTreeMap::new(),
+        at_ms: NOW_MS,
+        who: "admin".into(),
+    }
+}
+
+fn new_step(ordinal: u32, name: &str, state: Step) -> NewStep {
+    NewStep {
+        ordinal,
+        step_id: name.into(),
+        role: Role::Do,
+        item: String::new(),
+        connection: name.into(),
+        action: "upsert".into(),
+        input: None,
+        state,
+        due_ms: None,
+    }
+}
+
+fn place() -> Place {
+    Place {
+        connector_digest: "sha256:00".into(),
+        connection: "crm".into(),
+        connection_revision: 1,
+        origin: "https://crm.example".into(),
+        account: "prod".into(),
+    }
+}
+
+fn request() -> StoredRequest {
+    StoredRequest {
+        method: "POST".into(),
+        path_and_query: "/contacts?x=1".into(),
+        headers: vec![("idempotency-key".into(), "og1_a".into())],
+        body: b"{}".to_vec(),
+    }
+}
+
+fn ready() -> Step {
+    Step {
+        ready_ms: Some(NOW_MS),
+        ..Step::new()
+    }
+}
+
+fn sending() -> Step {
+    Step {
+        state: State::Processing,
+        first_intent_ms: Some(NOW_MS),
+        last_intent_ms: Some(NOW_MS),
+        open_intent: Some(Open {
+            at_ms: NOW_MS,
+            over_ms: NOW_MS + 15_000,
+        }),
+        ..ready()
+    }
+}
+
+fn completed() -> Step {
+    Step {
+        state: State::Completed,
+        attempts: 1,
+        ..ready()
+    }
+}
+
+fn in_review() -> Step {
+    Step {
+        state: State::NeedsReview {
+            reason: Review::AttemptsUsedUp,
+        },
+        attempts: 8,
+        ..ready()
+    }
+}
+
+fn confirmed(number: u32, has_intent: bool) -> AttemptEnd {
+    AttemptEnd {
+        number,
+        kind: AttemptKind::Perform,
+        has_intent,
+        place: Some(place()),
+        evidence: Evidence::Answered(201),
+        status: Some(201),
+        report: Some(Report::Ok),
+        outcome: Some(Outcome::Confirmed(Proof::Answered(201))),
+        finding: None,
+        message: Some("created".into()),
+        started_ms: NOW_MS,
+        ended_ms: NOW_MS + 40,
+    }
+}

@@ -1,0 +1,263 @@
+//! The one writer: takes all commands that wait, writes them in one transaction, and wakes their senders after the
+//! COMMIT. One flush serves all of them; a lone command waits for nobody.
+
+use super::command::{Command, Done};
+use super::rounds::{Round, rounds};
+use super::sqlite::{DbError, WriterConnection};
+use super::{LedgerError, Result, WriterCounts, accept, finish, intend};
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{mpsc, watch};
+
+/// Commands that may wait; more senders wait for room.
+pub(super) const COMMANDS_WAITING_MAX: usize = 4_096;
+/// Commands of one transaction: bounds how long the first of them waits.
+const COMMANDS_PER_COMMIT_MAX: usize = 256;
+/// How often the writer lets others run while it knows that they are about to send.
+const YIELDS_MAX: usize = 8;
+
+/// What the writer did, for the outside.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    commands: AtomicU64,
+    commits: AtomicU64,
+    rollbacks: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn read(&self) -> WriterCounts {
+        WriterCounts {
+            commands: self.commands.load(Ordering::Relaxed),
+            commits: self.commits.load(Ordering::Relaxed),
+            rollbacks: self.rollbacks.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The writer's task.
+pub(super) struct Writer {
+    pub connection: WriterConnection,
+    pub queue: mpsc::Receiver<Command>,
+    pub epoch: i64,
+    pub counters: Arc<Counters>,
+    /// Told why, once, when the ledger can no longer be trusted in this process.
+    pub failed: watch::Sender<Option<String>>,
+    /// Held until the last commit is done.
+    pub lock: File,
+}
+
+impl Writer {
+    /// Runs until closed, until every handle is gone, or until the ledger can no longer be trusted.
+    pub(super) async fn run(mut self) {
+        let mut group_before = 1;
+        let mut closers = Vec::new();
+        while let Some(first) = self.queue.recv().await {
+            let mut group = self.gather(first, group_before / 2).await;
+            group_before = group.len();
+            closers.extend(group.extract_if(.., |command| matches!(command, Command::Close(_))));
+            if let Err(why) = self.commit(group).await {
+                self.fail(why);
+                return;
+            }
+            if !closers.is_empty() {
+                // Nothing new comes in; what is in the queue is still carried out.
+                self.queue.close();
+            }
+        }
+        let Writer { connection, lock, .. } = self;
+        if let Err(error) = connection.close().await {
+            tracing::warn!(
+                ?error,
+                "closing the ledger failed; nothing is lost, the next start recovers it"
+            );
+        }
+        drop(lock);
+        closers.into_iter().for_each(|closer| closer.wake(Ok(Done::Rare)));
+    }
+
+    /// The first command and all that wait behind it. Where the group before was larger, its senders were just woken
+    /// and are about to send what follows: they are let run a few times first, so that their next commands share a
+    /// flush. No timer: it would be coarser than the flush itself.
+    async fn gather(&mut self, first: Command, expected: usize) -> Vec<Command> {
+        let mut group = vec![first];
+        for _ in 0..YIELDS_MAX {
+            while group.len() < COMMANDS_PER_COMMIT_MAX {
+                let Ok(command) = self.queue.try_recv() else { break };
+                group.push(command);
+            }
+            if group.len() >= expected {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        group
+    }
+
+    /// Commits a group and wakes its senders. The error is fatal; those who wait have been told.
+    async fn commit(&mut self, mut group: Vec<Command>) -> std::result::Result<(), String> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        self.counters.commands.fetch_add(group.len() as u64, Ordering::Relaxed);
+        match self.write(&mut group).await {
+            Ok(verdicts) => {
+                group
+                    .into_iter()
+                    .zip(verdicts)
+                    .for_each(|(command, verdict)| command.wake(verdict));
+                Ok(())
+            }
+            Err(LedgerError::Fatal(why)) => {
+                group
+                    .into_iter()
+                    .for_each(|command| command.wake(Err(LedgerError::Fatal(why.clone()))));
+                Err(why)
+            }
+            Err(error) => self.one_by_one(group, error).await,
+        }
+    }
+
+    /// After a rollback: each command alone, so that only the one that fails gets its error.
+    async fn one_by_one(&mut self, group: Vec<Command>, error: LedgerError) -> std::result::Result<(), String> {
+        self.counters.rollbacks.fetch_add(1, Ordering::Relaxed);
+        if let [_] = group.as_slice() {
+            group.into_iter().for_each(|command| command.wake(Err(error.clone())));
+            return Ok(());
+        }
+        let mut fatal = None;
+        for command in group {
+            if let Some(why) = &fatal {
+                command.wake(Err(LedgerError::Fatal(String::clone(why))));
+                continue;
+            }
+            let mut alone = vec![command];
+            let verdict = self
+                .write(&mut alone)
+                .await
+                .and_then(|mut verdicts| match verdicts.pop() {
+                    Some(verdict) => verdict,
+                    None => Err(LedgerError::Database("a command got no verdict".into())),
+                });
+            if let Err(LedgerError::Fatal(why)) = &verdict {
+                fatal = Some(why.clone());
+            }
+            if let Some(command) = alone.pop() {
+                command.wake(verdict);
+            }
+        }
+        fatal.map_or(Ok(()), Err)
+    }
+
+    /// Writes a group in one transaction. `Err`: nothing of it was stored, unless it is fatal.
+    async fn write(&mut self, group: &mut [Command]) -> Result<Vec<Result<Done>>> {
+        self.connection.begin().await?;
+        let written = match self.write_rounds(group).await {
+            Ok(verdicts) => match self.connection.commit().await {
+                Ok(()) => {
+                    self.counters.commits.fetch_add(1, Ordering::Relaxed);
+                    return Ok(verdicts);
+                }
+                // Disk full, read-only and busy are found before the frame that would make the transaction count is
+                // written. Every other error of a COMMIT leaves its fate unclear.
+                Err(DbError::Unwritable(why)) => LedgerError::Unwritable(why),
+                Err(DbError::Other(why)) if why.contains("locked") => LedgerError::Database(why),
+                Err(error) => LedgerError::Fatal(format!("a COMMIT ended in {error:?}: its fate is unclear")),
+            },
+            Err(error) => error,
+        };
+        if matches!(written, LedgerError::Fatal(_)) {
+            return Err(written);
+        }
+        match self.connection.rollback().await {
+            Ok(()) => Err(written),
+            Err(error) => Err(LedgerError::Fatal(format!(
+                "after {written}, the ROLLBACK ended in {error:?}"
+            ))),
+        }
+    }
+
+    async fn write_rounds(&mut self, group: &mut [Command]) -> Result<Vec<Result<Done>>> {
+        let mut verdicts: Vec<Option<Result<Done>>> = group.iter().map(|_| None).collect();
+        for round in rounds(group) {
+            match round {
+                Round::Rare(place) => verdicts[place] = Some(self.write_rare(&mut group[place]).await?),
+                Round::Hot(places) => self.write_hot(group, &places, &mut verdicts).await?,
+            }
+        }
+        let missing = || Err(LedgerError::Database("a command was not carried out".into()));
+        Ok(verdicts
+            .into_iter()
+            .map(|verdict| verdict.unwrap_or_else(missing))
+            .collect())
+    }
+
+    /// Commands with nothing in common, each kind with one series of statements.
+    async fn write_hot(
+        &mut self,
+        group: &mut [Command],
+        places: &[usize],
+        verdicts: &mut [Option<Result<Done>>],
+    ) -> Result<()> {
+        let (mut accepts, mut intents, mut finishes) = (Vec::new(), Vec::new(), Vec::new());
+        for place in places {
+            match &group[*place] {
+                Command::Accept(accept, _) => accepts.push((*place, accept.as_ref())),
+                Command::Intend(intent, _) => intents.push((*place, intent.as_ref())),
+                Command::Finish(finish, _) => finishes.push((*place, finish.as_ref())),
+                Command::Rare(_) | Command::Close(_) => {}
+            }
+        }
+        let mut conn = self.connection.conn();
+        let (at, accepts): (Vec<_>, Vec<_>) = accepts.into_iter().unzip();
+        let done = accept::apply(&mut conn, self.epoch, &accepts).await?;
+        at.iter()
+            .zip(done)
+            .for_each(|(at, done)| verdicts[*at] = Some(done.map(Done::Accepted)));
+        let (at, intents): (Vec<_>, Vec<_>) = intents.into_iter().unzip();
+        let done = intend::apply(&mut conn, &intents).await?;
+        at.iter()
+            .zip(done)
+            .for_each(|(at, done)| verdicts[*at] = Some(done.map(|()| Done::Intended)));
+        let (at, finishes): (Vec<_>, Vec<_>) = finishes.into_iter().unzip();
+        let done = finish::apply(&mut conn, &finishes).await?;
+        at.iter()
+            .zip(done)
+            .for_each(|(at, done)| verdicts[*at] = Some(done.map(Done::Finished)));
+        Ok(())
+    }
+
+    /// One rare command in a savepoint of its own: when it refuses, what it wrote before is undone, and the others stay.
+    async fn write_rare(&mut self, command: &mut Command) -> Result<Result<Done>> {
+        let Command::Rare(rare) = command else {
+            return Ok(Err(LedgerError::Database("a command was taken for a rare one".into())));
+        };
+        let connection = &mut self.connection;
+        connection.conn().query("SAVEPOINT rare", Vec::new()).await?;
+        let verdict = rare.run(connection.conn()).await;
+        match verdict {
+            Ok(()) => {}
+            Err(error) if error.is_refusal() => {
+                connection
+                    .conn()
+                    .query("ROLLBACK TO SAVEPOINT rare", Vec::new())
+                    .await?;
+                connection.conn().query("RELEASE SAVEPOINT rare", Vec::new()).await?;
+                return Ok(Err(error));
+            }
+            Err(error) => return Err(error),
+        }
+        connection.conn().query("RELEASE SAVEPOINT rare", Vec::new()).await?;
+        Ok(Ok(Done::Rare))
+    }
+
+    /// Tells everybody that this process must end.
+    fn fail(mut self, why: String) {
+        tracing::error!(%why, "the ledger can no longer be trusted in this process; it must end");
+        self.failed.send_replace(Some(why.clone()));
+        self.queue.close();
+        while let Ok(command) = self.queue.try_recv() {
+            command.wake(Err(LedgerError::Fatal(why.clone())));
+        }
+    }
+}
