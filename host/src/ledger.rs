@@ -9,6 +9,7 @@
 
 mod accept;
 mod batch;
+mod change;
 mod command;
 mod decide;
 mod due;
@@ -16,12 +17,15 @@ mod error;
 mod fence;
 mod finish;
 mod intend;
+mod listed;
+mod people;
 mod place;
 mod read;
 mod read_audit;
 mod read_catalog;
 mod read_review;
 mod read_runs;
+mod reads;
 mod review;
 mod rounds;
 mod rows;
@@ -34,7 +38,9 @@ mod write;
 mod writer;
 
 pub use crate::flow::ContextItem;
+pub use change::*;
 pub use error::LedgerError;
+pub use listed::*;
 pub use read::*;
 pub use write::*;
 
@@ -43,7 +49,6 @@ use accept::Accept;
 use command::{Command, RareCommand, Reply};
 use futures::future::BoxFuture;
 use oncegate_domain::id::Id;
-use save::Deactivate;
 use sqlite::{Conn, Readers, Snapshot, Value};
 use std::fs::File;
 use std::path::Path;
@@ -67,7 +72,7 @@ struct Inner {
     queue: mpsc::Sender<Command>,
     readers: Readers,
     counters: Arc<Counters>,
-    failed: watch::Receiver<Option<String>>,
+    failed: watch::Sender<Option<String>>,
 }
 
 impl std::fmt::Debug for Ledger {
@@ -124,14 +129,14 @@ impl Ledger {
         };
         let (installation, epoch) = begun.await.map_err(|error| refuse(error.to_string()))?;
         let (queue, commands) = mpsc::channel(COMMANDS_WAITING_MAX);
-        let (failing, failed) = watch::channel(None);
+        let failed = watch::Sender::new(None);
         let counters = Arc::new(Counters::default());
         let writer = Writer {
             connection,
             queue: commands,
             epoch,
             counters: counters.clone(),
-            failed: failing,
+            failed: failed.clone(),
             lock,
         };
         tokio::spawn(writer.run());
@@ -160,7 +165,7 @@ impl Ledger {
 
     /// Waits until the ledger can no longer be trusted in this process, and says why. The host must then end at once.
     pub async fn failed(&self) -> String {
-        let mut failed = self.inner.failed.clone();
+        let mut failed = self.inner.failed.subscribe();
         match failed.wait_for(Option::is_some).await {
             Ok(why) => why.clone().unwrap_or_default(),
             // The writer ended in order: nothing failed, and nothing will.
@@ -242,6 +247,14 @@ impl Ledger {
     async fn snapshot(&self) -> Result<Snapshot> {
         Ok(self.inner.readers.snapshot().await?)
     }
+
+    /// A disk that fails for a reader fails for all.
+    fn noted<T>(&self, read: Result<T>) -> Result<T> {
+        if let Err(LedgerError::Fatal(why)) = &read {
+            self.inner.failed.send_replace(Some(why.clone()));
+        }
+        read
+    }
 }
 
 /// Commands of the hot path. Each returns after its commit.
@@ -288,251 +301,5 @@ impl Ledger {
             Box::pin(async move { decide::take_over(&mut conn, epoch, &runs).await })
         })
         .await
-    }
-}
-
-/// Commands of people.
-impl Ledger {
-    /// Decides about a step in review: compare-and-set on the item's version, else `Stale`. The run's steps go to this
-    /// process's epoch, so that the executor may go on at once.
-    pub async fn decide(&self, decision: PersonDecision) -> Result<()> {
-        let (epoch, input) = (self.inner.epoch, Arc::new(decision));
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { decide::decide(&mut conn, epoch, &input).await })
-        })
-        .await
-    }
-
-    /// Decides about a conflicting event; returns the new run if there is one.
-    pub async fn decide_conflict(&self, decision: ConflictDecision) -> Result<Option<Id>> {
-        let (epoch, input) = (self.inner.epoch, Arc::new(decision));
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { decide::decide_conflict(&mut conn, epoch, &input).await })
-        })
-        .await
-    }
-
-    /// Cancels a run; open review items of steps that leave review are closed.
-    pub async fn cancel(&self, cancel: Cancel) -> Result<()> {
-        let (epoch, input) = (self.inner.epoch, Arc::new(cancel));
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { decide::cancel(&mut conn, epoch, &input).await })
-        })
-        .await
-    }
-
-    /// Adds a line to the audit trail.
-    pub async fn audit(&self, entry: AuditEntry) -> Result<()> {
-        let input = Arc::new(entry);
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { decide::audit(&mut conn, &input).await })
-        })
-        .await
-    }
-
-    /// Stores a flow and makes it active; the same source and examples as now make no new revision. Returns the stable
-    /// id and the revision.
-    pub async fn save_flow(&self, flow: NewFlow) -> Result<(Id, u32)> {
-        let input = Arc::new(flow);
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { save::flow(&mut conn, &input).await })
-        })
-        .await
-    }
-
-    /// Stores a connector's bytes under their digest; known bytes change nothing.
-    pub async fn save_connector(&self, connector: NewConnector) -> Result<()> {
-        let input = Arc::new(connector);
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { save::connector(&mut conn, &input).await })
-        })
-        .await
-    }
-
-    /// Stores a connection and makes it active; what equals the current revision makes no new one. Returns the revision.
-    pub async fn save_connection(&self, connection: NewConnection) -> Result<u32> {
-        let input = Arc::new(connection);
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { save::connection(&mut conn, &input).await })
-        })
-        .await
-    }
-
-    /// The flow takes no more events. Its runs go on, its keys stay.
-    pub async fn deactivate_flow(&self, name: &str, who: &str, at_ms: i64) -> Result<()> {
-        let input = Arc::new(Deactivate {
-            name: name.into(),
-            who: who.into(),
-            at_ms,
-        });
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { save::deactivate_flow(&mut conn, &input).await })
-        })
-        .await
-    }
-
-    /// The connection is not used any more.
-    pub async fn deactivate_connection(&self, name: &str, who: &str, at_ms: i64) -> Result<()> {
-        let input = Arc::new(Deactivate {
-            name: name.into(),
-            who: who.into(),
-            at_ms,
-        });
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { save::deactivate_connection(&mut conn, &input).await })
-        })
-        .await
-    }
-
-    /// Stores a token's hash.
-    pub async fn save_token(&self, token: NewToken) -> Result<Id> {
-        let input = Arc::new(token);
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { save::token(&mut conn, &input).await })
-        })
-        .await
-    }
-
-    /// Forgets a token.
-    pub async fn revoke_token(&self, id: Id, who: &str, at_ms: i64) -> Result<()> {
-        let input = Arc::new(Deactivate {
-            name: id.to_string(),
-            who: who.into(),
-            at_ms,
-        });
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { save::revoke_token(&mut conn, id, &input).await })
-        })
-        .await
-    }
-}
-
-/// Reads.
-impl Ledger {
-    /// A run as the executor needs it.
-    pub async fn run_load(&self, run: Id) -> Result<Option<StoredRun>> {
-        read_runs::load(&mut self.snapshot().await?.conn(), run).await
-    }
-
-    /// The recorded intent of a step with the highest number; `None`: nothing was ever about to be sent.
-    pub async fn last_intent(&self, step: Id) -> Result<Option<StoredIntent>> {
-        due::last_intent(&mut self.snapshot().await?.conn(), step).await
-    }
-
-    /// Steps due by then, oldest first, whoever owns them. Reads only unfinished work.
-    pub async fn due_steps(&self, until_ms: i64, after: Option<DueCursor>, limit: u32) -> Result<Vec<DueStep>> {
-        due::due(&mut self.snapshot().await?.conn(), until_ms, after, limit).await
-    }
-
-    /// All unfinished steps that have a due time, whenever that is, oldest first: what recovery reads at start, with
-    /// each one's open intent. (A step without a due time waits for a predecessor or a person.)
-    pub async fn unfinished(&self, after: Option<DueCursor>, limit: u32) -> Result<Vec<DueStep>> {
-        due::due(&mut self.snapshot().await?.conn(), i64::MAX, after, limit).await
-    }
-
-    /// When the next step is due, if any.
-    pub async fn next_due_ms(&self) -> Result<Option<i64>> {
-        due::next_due_ms(&mut self.snapshot().await?.conn()).await
-    }
-
-    /// Another step of this connection and action has an intent with this natural key at `after_ms` or later.
-    pub async fn later_intent(
-        &self,
-        connection: &str,
-        action: &str,
-        natural_key: [u8; 32],
-        after_ms: i64,
-        step: Id,
-    ) -> Result<bool> {
-        due::later_intent(
-            &mut self.snapshot().await?.conn(),
-            connection,
-            action,
-            &natural_key,
-            after_ms,
-            step,
-        )
-        .await
-    }
-
-    /// The state and outputs of a run.
-    pub async fn run_result(&self, run: Id) -> Result<Option<RunResult>> {
-        read_runs::result(&mut self.snapshot().await?.conn(), run).await
-    }
-
-    /// Runs, newest first.
-    pub async fn run_list(&self, filter: RunFilter, page: Page) -> Result<Items<RunSummary>> {
-        read_runs::list(&mut self.snapshot().await?.conn(), &filter, page).await
-    }
-
-    /// A run with all that is known of it.
-    pub async fn run_show(&self, run: Id) -> Result<Option<RunDetail>> {
-        read_runs::show(&mut self.snapshot().await?.conn(), run).await
-    }
-
-    /// Review items, newest first; open ones only, unless asked for all.
-    pub async fn review_list(&self, all: bool, page: Page) -> Result<Items<ReviewItem>> {
-        read_review::list(&mut self.snapshot().await?.conn(), all, page).await
-    }
-
-    /// A review item with its run.
-    pub async fn review_show(&self, item: Id) -> Result<Option<ReviewDetail>> {
-        read_review::show(&mut self.snapshot().await?.conn(), item).await
-    }
-
-    /// The open review item of a step.
-    pub async fn review_of_step(&self, step: Id) -> Result<Option<ReviewItem>> {
-        read_review::of_step(&mut self.snapshot().await?.conn(), step).await
-    }
-
-    /// The audit trail, newest first.
-    pub async fn audit_list(&self, page: Page) -> Result<Items<AuditLine>> {
-        read_audit::list(&mut self.snapshot().await?.conn(), page).await
-    }
-
-    /// Flows, connectors and connections at their current revisions.
-    pub async fn catalog_all(&self) -> Result<CatalogRows> {
-        read_catalog::all(&mut self.snapshot().await?.conn()).await
-    }
-
-    /// One revision of a flow: a run stays on its own.
-    pub async fn flow_revision(&self, flow_id: Id, revision: u32) -> Result<Option<StoredFlow>> {
-        read_catalog::flow_revision(&mut self.snapshot().await?.conn(), flow_id, revision).await
-    }
-
-    /// One connector by its digest: a step in doubt stays on its own.
-    pub async fn connector(&self, digest: &str) -> Result<Option<StoredConnector>> {
-        read_catalog::connector(&mut self.snapshot().await?.conn(), digest).await
-    }
-
-    /// One revision of a connection.
-    pub async fn connection_revision(&self, name: &str, revision: u32) -> Result<Option<StoredConnection>> {
-        read_catalog::connection_revision(&mut self.snapshot().await?.conn(), name, revision).await
-    }
-
-    /// A token by its SHA-256, expired or not.
-    pub async fn token(&self, hash: [u8; 32]) -> Result<Option<StoredToken>> {
-        read_catalog::token(&mut self.snapshot().await?.conn(), &hash).await
-    }
-
-    /// All tokens.
-    pub async fn tokens(&self) -> Result<Vec<StoredToken>> {
-        read_catalog::tokens(&mut self.snapshot().await?.conn()).await
-    }
-
-    /// What is in the ledger, counted.
-    pub async fn counts(&self) -> Result<Counts> {
-        read_audit::counts(&mut self.snapshot().await?.conn()).await
     }
 }

@@ -4,7 +4,7 @@
 use super::batch::Template;
 use super::rows::{Row, due_ms, run_is_final, run_state_word, wait_reason};
 use super::sqlite::{Conn, Value};
-use super::write::{Accepted, NewEvent, NewStep};
+use super::{Accepted, NewEvent, NewStep};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 use oncegate_domain::run;

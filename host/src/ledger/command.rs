@@ -2,7 +2,7 @@
 
 use super::accept::Accept;
 use super::sqlite::Conn;
-use super::write::{Accepted, Finish, Finished, Intent, NewIntent};
+use super::{Accepted, Finish, Finished, Intent, NewIntent};
 use super::{LedgerError, Result};
 use futures::future::BoxFuture;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -7,7 +7,7 @@ use super::finish::{self, UPDATE_RUN};
 use super::review::{self, Closing};
 use super::rows::Row;
 use super::sqlite::{Conn, Value};
-use super::write::{AuditEntry, Cancel, ConflictDecision, ConflictRun, LateEvidence, PersonDecision, StepWrite};
+use super::{AuditEntry, Cancel, ConflictDecision, ConflictRun, LateEvidence, PersonDecision, StepWrite};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 use oncegate_domain::run;

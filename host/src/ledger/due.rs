@@ -2,10 +2,10 @@
 
 use super::Result;
 use super::intend::{LATER_INTENT, later_values};
-use super::read::{DueCursor, DueStep, OpenIntent, StoredIntent};
 use super::rows::Row;
 use super::sqlite::{Conn, Value};
-use super::write::{Place, StoredRequest};
+use super::{DueCursor, DueStep, OpenIntent, StoredIntent};
+use super::{Place, StoredRequest};
 use oncegate_domain::id::Id;
 
 pub(super) const DUE: &str = "SELECT steps.id, steps.run_id, steps.due_ms, steps.epoch, steps.connection, steps.action,

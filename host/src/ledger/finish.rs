@@ -6,7 +6,7 @@ use super::fence::{self, Fence};
 use super::review::{self, Closing};
 use super::rows::{due_ms, run_is_final, run_state_word, wait_reason};
 use super::sqlite::{Conn, Value};
-use super::write::{AttemptEnd, Finish, Finished, StepWrite};
+use super::{AttemptEnd, Finish, Finished, StepWrite};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 use oncegate_domain::run;

@@ -4,7 +4,7 @@ use super::batch::Template;
 use super::fence::{self, Fence};
 use super::rows::{Row, due_ms, json_text, wait_reason};
 use super::sqlite::{Conn, Value};
-use super::write::{AttemptKind, NewIntent};
+use super::{AttemptKind, NewIntent};
 use super::{LedgerError, Result};
 use oncegate_domain::id::Id;
 use std::collections::HashSet;

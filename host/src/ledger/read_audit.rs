@@ -1,10 +1,10 @@
 //! The audit trail, and what is in the ledger, counted.
 
-use super::read::{AuditLine, Counts, EffectCount, Items, Page};
+use super::AuditEntry;
 use super::read_runs::{limit, paged};
 use super::rows::Row;
 use super::sqlite::{Conn, Value};
-use super::write::AuditEntry;
+use super::{AuditLine, Counts, EffectCount, Items, Page};
 use super::{PAGE_ITEMS_MAX, Result};
 use oncegate_domain::id::Id;
 use serde_json::Value as Json;

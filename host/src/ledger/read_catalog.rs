@@ -1,9 +1,9 @@
 //! Flows, connectors, connections and tokens as stored.
 
 use super::Result;
-use super::read::{CatalogRows, StoredConnection, StoredConnector, StoredFlow, StoredToken};
 use super::rows::Row;
 use super::sqlite::{Conn, Value};
+use super::{CatalogRows, StoredConnection, StoredConnector, StoredFlow, StoredToken};
 use oncegate_domain::id::Id;
 
 macro_rules! flows {

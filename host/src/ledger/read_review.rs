@@ -1,10 +1,10 @@
 //! Review items, with what a person needs to decide.
 
 use super::Result;
-use super::read::{Closed, Items, Page, ReviewDetail, ReviewItem, ReviewSubject};
 use super::read_runs::{self, limit, paged};
 use super::rows::{Bad, Row};
 use super::sqlite::{Conn, Value};
+use super::{Closed, Items, Page, ReviewDetail, ReviewItem, ReviewSubject};
 use oncegate_domain::id::Id;
 use oncegate_domain::step::Step;
 

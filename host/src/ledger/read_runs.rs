@@ -1,13 +1,13 @@
 //! Runs: as the executor loads them, as people list and read them.
 
-use super::read::{
+use super::rows::{Row, run_is_final, run_state_word};
+use super::sqlite::{Conn, Sql, Value};
+use super::{
     Delivery, Items, Page, RunDetail, RunFilter, RunResult, RunSummary, StoredAttempt, StoredEvent, StoredRun,
     StoredStep,
 };
-use super::rows::{Row, run_is_final, run_state_word};
-use super::sqlite::{Conn, Sql, Value};
-use super::write::{Place, StoredRequest};
 use super::{PAGE_ITEMS_MAX, Result, read_audit, read_review};
+use super::{Place, StoredRequest};
 use oncegate_domain::id::Id;
 use oncegate_domain::run;
 use serde_json::Value as Json;
@@ -136,7 +136,7 @@ pub(super) async fn show(conn: &mut Conn<'_>, run: Id) -> Result<Option<RunDetai
         received_ms: event.received_ms,
         source: event.source.clone(),
         verified_by: event.verified_by.clone(),
-        kind: super::read::DeliveryKind::First,
+        kind: super::DeliveryKind::First,
     };
     let mut deliveries = vec![first];
     deliveries.append(&mut again(conn, run).await?);

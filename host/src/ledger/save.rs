@@ -3,7 +3,7 @@
 use super::decide::audit;
 use super::rows::{Row, json_text};
 use super::sqlite::{Conn, Value};
-use super::write::{AuditEntry, NewConnection, NewConnector, NewFlow, NewToken};
+use super::{AuditEntry, NewConnection, NewConnector, NewFlow, NewToken};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 

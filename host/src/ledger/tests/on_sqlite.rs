@@ -163,3 +163,24 @@ async fn readers_cannot_write() {
             .is_err()
     );
 }
+
+#[tokio::test]
+async fn a_disk_that_fails_ends_the_process_and_nobody_is_told_ok() {
+    let house = house().await;
+    let (run, _) = house.run("before").await;
+    let failing = house
+        .ledger
+        .rare(|_| Box::pin(async { Err::<(), _>(LedgerError::Fatal("input/output error".into())) }));
+    let (beside, failed) = tokio::join!(house.ledger.accept(house.event("A-1")), failing);
+    assert!(matches!(failed.unwrap_err(), LedgerError::Fatal(_)));
+    assert!(matches!(beside.unwrap_err(), LedgerError::Fatal(_)));
+    assert_eq!(house.ledger.failed().await, "input/output error");
+    assert!(matches!(
+        house.ledger.accept(house.event("A-2")).await.unwrap_err(),
+        LedgerError::Fatal(_)
+    ));
+    // The next process reads what is there: neither of the two.
+    let house = house.reopen().await;
+    assert_eq!(house.ledger.counts().await.unwrap().events, 1);
+    assert!(house.ledger.run_load(run).await.unwrap().is_some());
+}
