@@ -18,7 +18,7 @@ pub enum SecretSource {
     File(PathBuf),
 }
 
-/// A secret's text. Printing it shows nothing.
+/// A secret's text. Printing it shows nothing, and it is overwritten when it goes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -26,6 +26,15 @@ impl Secret {
     /// The text itself: for the egress, and for comparing.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.0).into_bytes();
+        bytes.fill(0);
+        // Or the compiler leaves the writing out, since nobody reads it any more.
+        std::hint::black_box(&bytes);
     }
 }
 

@@ -24,6 +24,9 @@ pub(super) const LAST_INTENT: &str = "SELECT attempts.number, attempts.kind, att
     FROM attempts JOIN steps ON steps.id = attempts.step_id
     WHERE attempts.step_id = $1 AND attempts.intent_ms IS NOT NULL ORDER BY attempts.number DESC LIMIT 1";
 
+/// A stored request without its body: method, path and query, headers.
+pub(super) type RequestHead = (String, String, Vec<(String, String)>);
+
 /// Steps that are due by then, oldest first.
 pub(super) async fn due(
     conn: &mut Conn<'_>,
@@ -98,7 +101,7 @@ pub(super) async fn last_intent(conn: &mut Conn<'_>, step: Id) -> Result<Option<
                 input: row.text()?,
                 natural_key: row.opt_digest()?,
                 request: {
-                    let (method, path_and_query, headers) = row.json()?;
+                    let (method, path_and_query, headers): RequestHead = row.json()?;
                     StoredRequest {
                         method,
                         path_and_query,

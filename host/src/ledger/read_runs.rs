@@ -192,7 +192,7 @@ fn attempt(row: Row) -> Result<StoredAttempt> {
             intent_ms: row.opt_int()?,
             send_by_ms: row.opt_int()?,
             request: {
-                let head: Option<(String, String, Vec<(String, String)>)> = row.opt_json()?;
+                let head: Option<super::due::RequestHead> = row.opt_json()?;
                 let body = row.opt_bytes()?.unwrap_or_default();
                 head.map(|(method, path_and_query, headers)| StoredRequest {
                     method,

@@ -371,7 +371,7 @@ async fn the_trail_is_listed_newest_first() {
         house
             .ledger
             .audit(AuditEntry {
-                at_ms: NOW_MS + number,
+                at_ms: NOW_MS + 1 + number,
                 who,
                 what,
                 subject,

@@ -12,7 +12,9 @@ async fn plan(house: &House, sql: &str) -> String {
     let rows = snapshot.conn().query(sql, Vec::new()).await.unwrap();
     let line = |row: rows::Row| {
         row.decode("plan", |row| {
-            (row.skip()?, row.skip()?, row.skip()?);
+            for _ in 0..3 {
+                row.skip()?;
+            }
             row.text()
         })
     };
