@@ -54,7 +54,9 @@ const IMPORTS: &str = r#"
 "#;
 
 /// Core function, instance, function, core signature.
-const ASKED: [(&str, &str, &str, &str); 18] = [
+type Asked = (&'static str, &'static str, &'static str, &'static str);
+
+const ASKED: [Asked; 18] = [
     ("wall", "wall", "now", "(param i32)"),
     ("tick", "mono", "now", "(result i64)"),
     ("timer", "mono", "subscribe-duration", "(param i64) (result i32)"),
@@ -86,7 +88,7 @@ const ASKED: [(&str, &str, &str, &str); 18] = [
 ];
 
 fn asking(perform: &str) -> Guest {
-    let each = |make: &dyn Fn(&(&str, &str, &str, &str)) -> String| ASKED.iter().map(make).collect::<String>();
+    let each = |make: &dyn Fn(&Asked) -> String| ASKED.iter().map(make).collect::<String>();
     Guest {
         imports: IMPORTS.to_owned(),
         lowered: each(&|(name, from, function, _)| {
