@@ -184,4 +184,4 @@ pub fn moves(before: &ConnectionSpec, after: &ConnectionSpec) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

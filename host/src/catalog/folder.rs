@@ -5,11 +5,14 @@
 
 mod files;
 mod plan;
+mod planner;
 mod say;
 mod uses;
 
 pub use files::{Folder, read};
-pub use plan::{Change, Plan, Subject, Verb, plan};
+pub(crate) use plan::digest_of;
+pub use plan::{Change, Plan, Subject, Verb};
+pub use planner::plan;
 
 use super::{Catalog, CatalogError, Problem};
 use std::fmt;

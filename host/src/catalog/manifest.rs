@@ -206,3 +206,5 @@ impl Manifest {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::GOOD;

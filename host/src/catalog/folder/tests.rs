@@ -1,1 +1,423 @@
 #![allow(clippy::unwrap_used)]
+
+use super::super::approved::tests::{CRM, HTTP, MAIL};
+use super::super::manifest::{GOOD, Manifest};
+use super::super::section::{self, ActionSchemas, Schemas};
+use super::*;
+use crate::ledger::{CatalogRows, StoredConnection, StoredConnector, StoredFlow};
+use oncegate_domain::id::Id;
+use serde_json::json;
+
+const FLOW: &str = r#"name = "website-lead"
+title = "Website lead to CRM"
+
+[trigger.webhook]
+path = "leads"
+verify = "none"
+key = "{{ body.id }}"
+example = "lead.example.json"
+
+[[steps]]
+id = "crm"
+use = "crm.upsert-contact"
+with = { email = "{{ body.email }}" }
+"#;
+
+const EXAMPLE: &str = r#"{"id": "L-1", "email": "a@b.c"}"#;
+
+/// A component that exports what a connector exports, and does nothing.
+fn component(manifest: &str) -> Vec<u8> {
+    let empty = r#"(component (instance $a) (export "oncegate:connector/actions@0.1.0" (instance $a)))"#;
+    let manifest = Manifest::parse(manifest).unwrap();
+    let any = ActionSchemas {
+        input: json!(true),
+        output: json!(true),
+    };
+    let actions = manifest
+        .actions
+        .keys()
+        .map(|name| (name.clone(), any.clone()))
+        .collect();
+    let json = section::to_json(
+        &manifest,
+        &Schemas {
+            actions,
+            settings: None,
+        },
+    );
+    section::embed(&wat::parse_str(empty).unwrap(), &json).unwrap()
+}
+
+fn folder() -> Folder {
+    Folder {
+        connectors: [("connectors/hubspot.wasm".into(), component(GOOD))].into(),
+        connections: [("connections/crm.toml".into(), CRM.into())].into(),
+        flows: [("flows/lead.toml".into(), FLOW.into())].into(),
+        examples: [("lead.example.json".into(), EXAMPLE.into())].into(),
+    }
+}
+
+/// The ledger after this folder was applied.
+fn applied(folder: &Folder) -> CatalogRows {
+    let mut rows = CatalogRows::default();
+    for bytes in folder.connectors.values() {
+        let description = section::read(bytes).unwrap();
+        rows.connectors.push(StoredConnector {
+            digest: digest_of(bytes),
+            name: description.manifest.name,
+            version: description.manifest.version,
+            bytes: bytes.clone(),
+            manifest: description.json,
+        });
+    }
+    for source in folder.connections.values() {
+        let spec = crate::catalog::ConnectionSpec::parse(source).unwrap();
+        let connector = rows.connectors.iter().find(|row| row.name == spec.connector).unwrap();
+        rows.connections.push(StoredConnection {
+            name: spec.name,
+            revision: 1,
+            active: true,
+            source: source.clone(),
+            digest: connector.digest.clone(),
+            flows: spec.flows.into_iter().map(|pattern| pattern.0).collect(),
+        });
+    }
+    for source in folder.flows.values() {
+        let (flow, _) = crate::flow::Flow::parse(source, &|name| folder.examples.get(name).cloned()).unwrap();
+        rows.flows.push(StoredFlow {
+            id: Id::new(1, [0; 10]),
+            name: flow.name().to_owned(),
+            revision: 1,
+            active: true,
+            source: source.clone(),
+            examples: folder.examples.clone(),
+        });
+    }
+    rows
+}
+
+#[track_caller]
+fn planned(folder: &Folder, rows: &CatalogRows, approve: &[&str]) -> Plan {
+    let approve: Vec<String> = approve.iter().map(|name| (*name).to_owned()).collect();
+    let problems = |problems: Vec<FileProblem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    plan(folder, rows, &approve).map_err(problems).unwrap()
+}
+
+#[track_caller]
+fn wrong(folder: &Folder) -> Vec<String> {
+    plan(folder, &CatalogRows::default(), &[])
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+/// The text of a plan, digests shortened.
+fn said(plan: &Plan) -> String {
+    let text: Vec<String> = plan
+        .to_string()
+        .split("sha256:")
+        .enumerate()
+        .map(|(n, part)| {
+            if n == 0 {
+                part.to_owned()
+            } else {
+                format!("sha256:…{}", &part[64..])
+            }
+        })
+        .collect();
+    text.concat()
+}
+
+#[test]
+fn a_first_apply_says_all_that_comes() {
+    let plan = planned(&folder(), &CatalogRows::default(), &[]);
+    let warnings = plan.warnings.len();
+    let text = said(&Plan {
+        warnings: Vec::new(),
+        ..plan
+    });
+    assert_eq!(
+        text,
+        "\
++ add connector hubspot 0.1.0
+      sha256:…
+      the host signs with the secret \"token\" as a bearer token
+      talks to the endpoint \"api\"; proposed: https://api.hubapi.com
+      the host asks GET /account-info/v3/details by itself, to see whether the credentials work
+      upsert-contact (changes the destination): creates or updates one contact, found by its e-mail address
+        changes by POST /crm/v3/objects/contacts/batch/upsert
+        reads by GET /crm/v3/objects/contacts/{email}, query idProperty and properties, headers x-trace
+        the same request again leaves the same state, by /email of the input
+        after a lost answer it can be asked whether the effect exists, 30s later at the earliest
++ add connection crm
+      hubspot at https://api.hubapi.com, account \"prod\"
+      for the flows website-*
+      upsert-contact: when an answer is lost, it is asked for, 30s later; else sent again within 10m, unless overtaken
++ add flow website-lead
+      Website lead to CRM
+      started by POST /hooks/leads
+      steps: crm (crm.upsert-contact)
+"
+    );
+    assert_eq!(warnings, 0);
+}
+
+#[test]
+fn what_is_as_the_folder_says_is_left_alone() {
+    let plan = planned(&folder(), &applied(&folder()), &[]);
+    assert!(plan.is_empty(), "{plan}");
+    assert_eq!(plan.to_string(), "Nothing to change: the host matches the folder.\n");
+}
+
+#[test]
+fn what_the_folder_no_longer_holds_is_deactivated() {
+    let mut less = folder();
+    less.flows.clear();
+    less.connections.clear();
+    less.connectors.clear();
+    let text = said(&planned(&less, &applied(&folder()), &[]));
+    assert_eq!(
+        text,
+        "\
+- deactivate flow website-lead
+      it takes no more events; its runs go on, its records and keys stay
+- deactivate connection crm
+      no step can use it any more; its records stay
+"
+    );
+}
+
+#[test]
+fn a_renamed_flow_is_changed_and_not_deactivated() {
+    let mut renamed = folder();
+    let flow = FLOW.replace(
+        "name = \"website-lead\"",
+        "name = \"website-contact\"\nrenamed_from = \"website-lead\"",
+    );
+    renamed.flows.insert("flows/lead.toml".into(), flow);
+    let text = said(&planned(&renamed, &applied(&folder()), &[]));
+    assert!(text.starts_with("~ change flow website-contact\n"), "{text}");
+    assert!(
+        text.contains("was called \"website-lead\"; it keeps its keys"),
+        "{text}"
+    );
+    assert!(!text.contains("deactivate"), "{text}");
+}
+
+#[test]
+fn a_changed_connector_needs_a_persons_approval() {
+    let rows = applied(&folder());
+    let mut newer = folder();
+    let more = "[[actions.requests]]\nmethod = \"DELETE\"\npath = \"/contacts/{id}\"\nkind = \"write\"\n";
+    newer
+        .connectors
+        .insert("connectors/hubspot.wasm".into(), component(&format!("{GOOD}{more}")));
+    let plan = planned(&newer, &rows, &[]);
+    assert_eq!(plan.unapproved, ["crm"]);
+    let text = said(&plan);
+    assert!(
+        text.contains("~ change connection crm\n      its connector changes from sha256:… to sha256:…:\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("+ upsert-contact: changes by DELETE /contacts/{id}\n"),
+        "{text}"
+    );
+    assert!(text.contains("this needs your approval: --approve crm\n"), "{text}");
+    assert!(planned(&newer, &rows, &["crm"]).unapproved.is_empty());
+    let digest = digest_of(&newer.connectors["connectors/hubspot.wasm"]);
+    let pinned = CRM.replace(
+        "account = \"prod\"",
+        &format!("account = \"prod\"\ndigest = \"{digest}\""),
+    );
+    newer.connections.insert("connections/crm.toml".into(), pinned);
+    assert!(
+        planned(&newer, &rows, &[]).unapproved.is_empty(),
+        "a digest written down is an approval"
+    );
+}
+
+#[test]
+fn approved_bytes_stay_in_force_until_the_connection_moves_on() {
+    let rows = applied(&folder());
+    let mut newer = folder();
+    let old = digest_of(&newer.connectors["connectors/hubspot.wasm"]);
+    newer.connectors.insert(
+        "connectors/hubspot.wasm".into(),
+        component(&GOOD.replace("0.1.0", "0.2.0")),
+    );
+    let pinned = CRM.replace("account = \"prod\"", &format!("account = \"prod\"\ndigest = \"{old}\""));
+    newer.connections.insert("connections/crm.toml".into(), pinned.clone());
+    assert!(planned(&newer, &rows, &[]).unapproved.is_empty());
+    let said = plan(&newer, &CatalogRows::default(), &[]).unwrap_err()[0].to_string();
+    assert!(
+        said.starts_with(&format!(
+            "connections/crm.toml:4:1: the approved bytes are {old}, and connectors/hubspot.wasm is "
+        )),
+        "{said}"
+    );
+}
+
+#[test]
+fn another_place_is_said_aloud() {
+    let mut moved = folder();
+    moved.connections.insert(
+        "connections/crm.toml".into(),
+        CRM.replace("account = \"prod\"", "account = \"test\""),
+    );
+    let text = said(&planned(&moved, &applied(&folder()), &[]));
+    assert!(
+        text.contains("it goes to another place: steps in doubt at the old one are not asked for or sent again"),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_error_of_every_file_is_reported_at_once() {
+    let mut bad = folder();
+    bad.connectors
+        .insert("connectors/other.wasm".into(), b"\0asm\x01\0\0\0".to_vec());
+    bad.connections
+        .insert("connections/mail.toml".into(), "name = \"mail\"\nflow = []\n".into());
+    bad.flows.insert("flows/zzz.toml".into(), "name = \n".into());
+    let said = wrong(&bad);
+    assert!(
+        said.iter().any(|line| line.starts_with("connectors/other.wasm: ")),
+        "{said:#?}"
+    );
+    assert!(
+        said.iter()
+            .any(|line| line.starts_with("connections/mail.toml:2:1: the connection has no field `flow`")),
+        "{said:#?}"
+    );
+    assert!(
+        said.iter().any(|line| line.starts_with("flows/zzz.toml:1:")),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn a_flow_uses_only_what_is_granted_to_it() {
+    let mut other = folder();
+    other
+        .connections
+        .insert("connections/crm.toml".into(), CRM.replace("website-*", "shop-*"));
+    assert_eq!(
+        wrong(&other),
+        [
+            "flows/lead.toml:12:7: the connection \"crm\" is not granted to the flow \"website-lead\"; add \"website-lead\" to \
+          `flows` in connections/crm.toml"
+        ]
+    );
+    let mut other = folder();
+    other.flows.insert(
+        "flows/lead.toml".into(),
+        FLOW.replace("upsert-contact", "delete-contact"),
+    );
+    assert_eq!(
+        wrong(&other),
+        [
+            "flows/lead.toml:12:7: the connection \"crm\" approves no action \"delete-contact\"; it approves: upsert-contact"
+        ]
+    );
+    other
+        .flows
+        .insert("flows/lead.toml".into(), FLOW.replace("crm.upsert", "cmr.upsert"));
+    assert_eq!(
+        wrong(&other),
+        ["flows/lead.toml:12:7: there is no connection \"cmr\"; the connections are: crm"]
+    );
+}
+
+#[test]
+fn names_and_paths_are_taken_once() {
+    let mut twice = folder();
+    twice.connectors.insert("connectors/copy.wasm".into(), component(GOOD));
+    twice.connections.insert("connections/zopy.toml".into(), CRM.into());
+    twice.flows.insert("flows/zopy.toml".into(), FLOW.into());
+    let said = wrong(&twice);
+    assert_eq!(
+        said,
+        [
+            "connectors/hubspot.wasm: this connector and connectors/copy.wasm are both called \"hubspot\"; keep one of them",
+            "connections/zopy.toml:1:1: connections/crm.toml has the name \"crm\" too; give each its own name",
+            "flows/zopy.toml: flows/lead.toml has the name \"website-lead\" too; give each flow its own name",
+            "flows/zopy.toml: flows/lead.toml has the webhook path \"leads\" too; give each flow its own path",
+        ]
+    );
+}
+
+#[test]
+fn a_connection_needs_its_connector() {
+    let mut alone = folder();
+    alone.connectors.clear();
+    let said = wrong(&alone);
+    assert!(
+        said[0]
+            .starts_with("connections/crm.toml:2:1: there is no connector \"hubspot\"; put its .wasm into connectors/"),
+        "{said:?}"
+    );
+    let unknown = plan(&folder(), &CatalogRows::default(), &["mail".into()]).unwrap_err();
+    assert_eq!(
+        unknown[0].to_string(),
+        "connections: --approve mail: there is no such connection; name a connection of this folder"
+    );
+}
+
+#[test]
+fn an_action_without_requests_is_not_offered() {
+    let mut http = folder();
+    http.connectors.insert("connectors/http.wasm".into(), component(HTTP));
+    http.connections.insert("connections/mail.toml".into(), MAIL.into());
+    http.flows.insert(
+        "flows/lead.toml".into(),
+        FLOW.replace("crm.upsert-contact", "mail.read"),
+    );
+    let said = wrong(&http);
+    assert_eq!(
+        said,
+        ["flows/lead.toml:12:7: the connection \"mail\" approves no action \"read\"; it approves: send"]
+    );
+}
+
+#[test]
+fn a_plan_rests_on_what_it_saw() {
+    let rows = applied(&folder());
+    let mut later = applied(&folder());
+    later.flows[0].revision = 2;
+    assert_eq!(plan::seen(&rows), plan::seen(&applied(&folder())));
+    assert_ne!(plan::seen(&rows), plan::seen(&later));
+}
+
+#[test]
+fn a_folder_is_read_as_it_lies_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |file: &str, bytes: &[u8]| {
+        let file = dir.path().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, bytes).unwrap();
+    };
+    write("oncegate.toml", b"not even = TOML =");
+    write("connectors/hubspot.wasm", &component(GOOD));
+    write("connectors/README.md", b"not a connector");
+    write("connections/crm.toml", CRM.as_bytes());
+    write("flows/lead.toml", FLOW.as_bytes());
+    write("flows/lead.example.json", EXAMPLE.as_bytes());
+    write("flows/.hidden.toml", b"x");
+    let read_back = read(dir.path()).unwrap();
+    assert_eq!(
+        read_back.connectors.keys().collect::<Vec<_>>(),
+        ["connectors/hubspot.wasm"]
+    );
+    assert_eq!(read_back.flows.keys().collect::<Vec<_>>(), ["flows/lead.toml"]);
+    assert_eq!(read_back.examples["lead.example.json"], EXAMPLE);
+    assert_eq!(planned(&read_back, &CatalogRows::default(), &[]).changes.len(), 3);
+    write("flows/bad.toml", &[0xff]);
+    assert_eq!(
+        read(dir.path()).unwrap_err()[0].to_string(),
+        "flows/bad.toml: it is not UTF-8; save it as UTF-8"
+    );
+    let missing = read(&dir.path().join("nowhere")).unwrap_err()[0].to_string();
+    assert!(missing.contains("this is no folder"), "{missing}");
+}

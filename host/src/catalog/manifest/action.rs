@@ -21,6 +21,7 @@ pub(super) fn read_action(
     auth: Option<&Auth>,
     problems: &mut Problems<'_>,
 ) -> Option<Action> {
+    let before = problems.count();
     let mut fields = Fields::open(node, "the action", problems)?;
     let name = fields.need("name", "add name = \"send\"", problems).and_then(|node| {
         let text = node.text("name", problems)?;
@@ -54,7 +55,10 @@ pub(super) fn read_action(
         requests: requests?,
         example,
     };
-    check_action(node.at, &action, auth, problems);
+    // What could not be read would only give errors that follow from the first.
+    if problems.count() == before {
+        check_action(node.at, &action, auth, problems);
+    }
     Some(action)
 }
 
