@@ -1,6 +1,7 @@
 //! Brings a host up and down: data directory → ledger → catalog → executor → listener, and back in the opposite order.
 
 use crate::api::{self, Api, Names, new_token, token_hash};
+use crate::catalog::folder::FolderError;
 use crate::catalog::{Catalog, CatalogError};
 use crate::clock::SharedClock;
 use crate::config::Config;
@@ -68,6 +69,9 @@ pub enum ServeError {
     /// The catalog cannot be read.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// The installation folder is not right, or could not be applied; nothing was changed.
+    #[error("{0}")]
+    Folder(#[from] FolderError),
     /// Recovery failed.
     #[error("recovery failed: {0}")]
     Recovery(#[from] Abandoned),
@@ -162,6 +166,20 @@ impl Server {
     /// # Errors
     /// See [`ServeError`].
     pub async fn start(data: &Path, config: &Config, clock: SharedClock) -> Result<Self, ServeError> {
+        Self::start_with(data, config, clock, None).await
+    }
+
+    /// Brings a host up that matches `folder` before it answers anybody: a delivery to a flow of the folder that came
+    /// sooner would be answered 404, and many senders do not send again after that.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub async fn start_with(
+        data: &Path,
+        config: &Config,
+        clock: SharedClock,
+        folder: Option<&Path>,
+    ) -> Result<Self, ServeError> {
         let listening = |source| ServeError::Listen {
             address: config.listen,
             source,
@@ -170,6 +188,9 @@ impl Server {
         let listener = TcpListener::bind(config.listen).await.map_err(listening)?;
         let address = listener.local_addr().map_err(listening)?;
         let host = Host::open(data, config, clock).await?;
+        if let Some(folder) = folder {
+            apply(&host, folder).await?;
+        }
         announce(data, address, &host).await?;
         let app = Router::new()
             .merge(triggers::router(Arc::new(host.hooks(config))))
@@ -199,6 +220,14 @@ impl Server {
         }
         self.host.ledger.close().await;
     }
+}
+
+async fn apply(host: &Host, folder: &Path) -> Result<(), FolderError> {
+    let plan = host.catalog.plan(folder, &[]).await?;
+    for line in plan.to_string().lines() {
+        tracing::info!("{line}");
+    }
+    host.catalog.apply(plan, "serve --apply", host.clock.now_ms()).await
 }
 
 /// Writes down where this host is and how to get in, for commands on the same machine. The token is made when there is

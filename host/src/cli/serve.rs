@@ -1,8 +1,7 @@
 //! `oncegate serve`: a host, until it is told to stop.
 
 use super::Place;
-use crate::catalog::Catalog;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::serve::Server;
 use crate::telemetry::{self, LogFormat};
@@ -45,11 +44,7 @@ async fn serve(data: &Path, config: &Config, apply: Option<&Path>) -> anyhow::Re
     // Before anything else, so that a signal during start is not lost.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let clock = Arc::new(SystemClock);
-    let server = Server::start(data, config, clock.clone()).await?;
-    if let Some(folder) = apply {
-        apply_folder(&server.host.catalog, folder, clock.now_ms()).await?;
-    }
+    let server = Server::start_with(data, config, Arc::new(SystemClock), apply).await?;
     tracing::info!(address = %server.address, "listening");
     let failed = tokio::select! {
         _ = terminate.recv() => None,
@@ -62,14 +57,5 @@ async fn serve(data: &Path, config: &Config, apply: Option<&Path>) -> anyhow::Re
     }
     tracing::info!("stopping: attempts in flight end first");
     server.stop().await;
-    Ok(())
-}
-
-async fn apply_folder(catalog: &Catalog, folder: &Path, now_ms: i64) -> anyhow::Result<()> {
-    let plan = catalog.plan(folder, &[]).await?;
-    for line in plan.to_string().lines() {
-        tracing::info!("{line}");
-    }
-    catalog.apply(plan, "serve --apply", now_ms).await?;
     Ok(())
 }
