@@ -1,0 +1,175 @@
+//! A host in a process of its own, on the machine's clock, so that it can be killed and stopped.
+
+use crate::client::{Answer, Client};
+use crate::folder::{Folder, HOOK_SECRET};
+use crate::host::prepare;
+use crate::wait::{LOOK_EVERY, PATIENCE, eventually};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// A host process and its data.
+pub struct ChildHost {
+    program: PathBuf,
+    data: TempDir,
+    child: Option<Child>,
+    /// Speaks to it, as long as it is up.
+    pub client: Client,
+}
+
+impl ChildHost {
+    /// Starts `program` (the path that cargo tells an integration test: `env!("CARGO_BIN_EXE_host-under-test")`) on new
+    /// data, with this folder.
+    ///
+    /// # Panics
+    /// It does not come up.
+    pub async fn start(program: &str, folder: &Folder) -> ChildHost {
+        let data = tempfile::tempdir().unwrap();
+        prepare(data.path());
+        let program = PathBuf::from(program);
+        let (child, client) = come_up(&program, data.path(), Some(folder.path())).await;
+        ChildHost {
+            program,
+            data,
+            child: Some(child),
+            client,
+        }
+    }
+
+    /// SIGKILL: no farewell, no flush.
+    ///
+    /// # Panics
+    /// It is not up.
+    pub fn kill(&mut self) {
+        let mut child = self.child.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// SIGTERM, and waits for its end; whether it ended well.
+    ///
+    /// # Panics
+    /// It is not up, or does not end.
+    pub async fn terminate(&mut self) -> bool {
+        self.signal(Signal::TERM);
+        let mut child = self.child.take().unwrap();
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                return status.success();
+            }
+            assert!(Instant::now() < until, "the host does not end");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Panics
+    /// It is not up.
+    pub fn signal(&self, signal: Signal) {
+        let pid = self.child.as_ref().map(Child::id).and_then(|id| i32::try_from(id).ok());
+        kill_process(pid.and_then(Pid::from_raw).unwrap(), signal).unwrap();
+    }
+
+    /// Comes up again on the same data.
+    ///
+    /// # Panics
+    /// It does not come up.
+    pub async fn come_up(&mut self) {
+        let (child, client) = come_up(&self.program, self.data.path(), None).await;
+        (self.child, self.client) = (Some(child), client);
+    }
+
+    /// Delivers an order to a verified hook.
+    ///
+    /// # Errors
+    /// No whole answer came.
+    pub async fn order(&self, hook: &str, id: &str) -> io::Result<Answer> {
+        let body = json!({ "order": { "id": id } }).to_string();
+        self.client.deliver(hook, Some(HOOK_SECRET), &body).await
+    }
+
+    /// Waits until the run of a key is done or in front of a person; the run as the API shows it.
+    ///
+    /// # Panics
+    /// It does not get there.
+    pub async fn settled(&self, key: &str) -> Value {
+        eventually("the run has come to an end or to a person", || async {
+            let runs = self.client.get(&format!("runs?text={key}")).await;
+            let run = runs["items"].as_array()?.iter().find(|run| run["key"] == key)?.clone();
+            let settled = ["completed", "failed", "cancelled", "needs_review"];
+            if !settled.contains(&run["state"].as_str()?) {
+                return None;
+            }
+            Some(self.client.get(&format!("runs/{}", run["id"].as_str()?)).await)
+        })
+        .await
+    }
+}
+
+impl Drop for ChildHost {
+    /// A test that fails half way leaves no host behind.
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+async fn come_up(program: &Path, data: &Path, folder: Option<&Path>) -> (Child, Client) {
+    let _ = std::fs::remove_file(data.join("address"));
+    let log_path = data.join("host.log");
+    let log = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&log_path)
+        .unwrap();
+    let mut command = Command::new(program);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    if let Some(folder) = folder {
+        command.arg("--apply").arg(folder);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    let mut child = command.spawn().unwrap();
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let ended = child.try_wait().unwrap();
+        if let Some(client) = ready(data, folder.is_some()).await {
+            return (child, client);
+        }
+        if ended.is_some() || Instant::now() > until {
+            let _ = child.kill();
+            let log = std::fs::read_to_string(&log_path).unwrap_or_default();
+            panic!("the host does not come up ({ended:?}):\n{log}");
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The host answers, and, where it was given some, its hooks are there.
+async fn ready(data: &Path, with_flows: bool) -> Option<Client> {
+    let read = |name: &str| Some(std::fs::read_to_string(data.join(name)).ok()?.trim().to_owned());
+    let client = Client {
+        address: read("address")?.parse().ok()?,
+        token: read("token")?,
+    };
+    let answer = crate::client::request(client.address, "GET", "/readyz", &[], "")
+        .await
+        .ok()?;
+    if answer.status != 200 {
+        return None;
+    }
+    let flows = client.get("flows").await;
+    let hooks = flows["items"]
+        .as_array()?
+        .iter()
+        .filter(|flow| flow["hook"].is_string())
+        .count();
+    (!with_flows || hooks > 0).then_some(client)
+}

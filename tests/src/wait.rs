@@ -1,0 +1,33 @@
+//! Bounded waits for what happens elsewhere.
+
+use std::future::Future;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long anything may take that should happen at once. Generous: test machines are slow, and a test that holds ends
+/// much sooner.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+
+/// How often it is looked at.
+pub const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Waits until `look` gives something.
+///
+/// # Panics
+/// It does not within [`PATIENCE`].
+#[track_caller]
+pub fn eventually<T, F: Future<Output = Option<T>>>(what: &str, look: impl FnMut() -> F) -> impl Future<Output = T> {
+    let caller = std::panic::Location::caller();
+    within(PATIENCE, format!("{what} (waited for at {caller})"), look)
+}
+
+async fn within<T, F: Future<Output = Option<T>>>(patience: Duration, what: String, mut look: impl FnMut() -> F) -> T {
+    let until = Instant::now() + patience;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < until, "this did not happen in time: {what}");
+        sleep(LOOK_EVERY).await;
+    }
+}

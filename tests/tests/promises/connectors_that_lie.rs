@@ -1,0 +1,187 @@
+//! C19 and C20: what a connector says is believed only as far as the host saw it.
+
+use crate::PUPPET;
+use oncegate_domain::outcome::{Outcome, Permanent, Refusal};
+use oncegate_domain::run;
+use oncegate_domain::step::Review;
+use oncegate_tests::{Behaviour, Connection, Destination, Folder, Rule, RunView, Service, TestHost, orders};
+
+const SEND: &str = "{ op = \"send\", path = \"/messages\", json = { text = \"{{key}}\" } }";
+
+fn puppet(destination: &Destination, script: &str) -> Connection {
+    Connection::puppet("puppet", &destination.origin("chat"))
+        .settings(&format!("script = [{script}]"))
+        .writes("POST /messages")
+}
+
+/// A puppet that does this once; how the run ended.
+async fn plays(destination: &Destination, connection: Connection) -> RunView {
+    let folder = Folder::new()
+        .connection(&connection)
+        .flow("orders", &orders("orders", PUPPET));
+    let host = TestHost::start(&folder).await;
+    let run = host.order("orders", "A-1").await;
+    let view = host.settle(run).await;
+    assert_ne!(
+        view.state(),
+        run::State::Completed,
+        "completed on the word of a connector"
+    );
+    assert!(destination.count("chat").requests <= 1, "a second request left");
+    view
+}
+
+/// Sends, and says ok whatever the answer was.
+async fn ok_to(status: u16) -> RunView {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let behaviour = if status == 429 {
+        Behaviour::retry_after("999999999")
+    } else {
+        Behaviour::status(status)
+    };
+    destination.script(Rule::always("chat", behaviour));
+    plays(
+        &destination,
+        puppet(&destination, &format!("{SEND}, {{ op = \"ok\" }}")),
+    )
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ok_without_sending_is_a_fault_of_the_connector() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let view = plays(&destination, puppet(&destination, "{ op = \"ok\" }")).await;
+    assert_eq!(view.reason("puppet"), Review::Refused(Permanent::ConnectorFault));
+    assert_eq!(destination.count("chat").connections, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ok_on_a_refusal_is_a_fault_of_the_connector() {
+    for status in [403, 404, 422] {
+        let view = ok_to(status).await;
+        let reason = view.reason("puppet");
+        // A 403 says no whatever the connector makes of it.
+        let expected = [
+            Review::Refused(Permanent::ConnectorFault),
+            Review::Refused(Permanent::Rejected),
+        ];
+        assert!(expected.contains(&reason), "{status}: {reason:?}");
+        assert!(!reason.effect_may_exist());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ok_on_a_redirect_is_unknown() {
+    let view = ok_to(301).await;
+    assert!(view.reason("puppet").effect_may_exist(), "{:?}", view.reason("puppet"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ok_on_a_429_is_still_being_told_to_wait() {
+    let view = ok_to(429).await;
+    assert_eq!(
+        view.attempts("puppet")[0].outcome,
+        Some(Outcome::Refused(Refusal::RateLimited))
+    );
+    assert_eq!(view.reason("puppet"), Review::ToldToWaitTooLong);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ok_after_an_unknown_send_is_unknown() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    destination.script(Rule::always("chat", Behaviour::effect_then_reset()));
+    let view = plays(
+        &destination,
+        puppet(&destination, &format!("{SEND}, {{ op = \"ok\" }}")),
+    )
+    .await;
+    assert!(view.reason("puppet").effect_may_exist());
+    assert_eq!(destination.effects_total(), 1);
+}
+
+/// A lookup that says `word` without having asked anybody.
+async fn lookup_says(word: &str) -> RunView {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    destination.script(Rule::always("chat", Behaviour::effect_then_reset()));
+    let connection = puppet(&destination, &format!("{SEND}, {{ op = \"judge\" }}"))
+        .settings(&format!("lookup = [{{ op = \"{word}\" }}]"))
+        .trust("lookup_after = \"10s\"\nabsent_on = [404]")
+        .reads("GET /messages/{id}");
+    let view = plays(&destination, connection).await;
+    assert_eq!(
+        (destination.effects_total(), destination.count("chat").requests),
+        (1, 1)
+    );
+    view
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn found_and_absent_from_lookups_that_asked_nothing_settle_nothing() {
+    for word in ["found", "absent"] {
+        let view = lookup_says(word).await;
+        assert!(
+            view.reason("puppet").effect_may_exist(),
+            "{word}: {:?}",
+            view.reason("puppet")
+        );
+        assert!(view.step("puppet").state.in_doubt());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lookup_that_tries_to_write_sends_nothing() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    destination.script(Rule::always("chat", Behaviour::effect_then_reset()));
+    let connection = puppet(&destination, &format!("{SEND}, {{ op = \"judge\" }}"))
+        .settings(&format!("lookup = [{SEND}, {{ op = \"absent\" }}]"))
+        .trust("lookup_after = \"10s\"\nabsent_on = [404]")
+        .reads("GET /messages/{id}");
+    let view = plays(&destination, connection).await;
+    assert!(view.reason("puppet").effect_may_exist());
+    assert_eq!(
+        (destination.effects_total(), destination.count("chat").requests),
+        (1, 1)
+    );
+}
+
+/// C20.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_write_is_denied_and_the_outcome_is_that_of_the_first() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    destination.script_next("chat", [Behaviour::effect_then_reset()]);
+    let script = format!("{SEND}, {SEND}, {{ op = \"rejected\", message = \"no such thing\" }}");
+    let view = plays(&destination, puppet(&destination, &script)).await;
+    assert_eq!(view.attempts("puppet")[0].outcome, Some(Outcome::Unknown));
+    assert!(view.reason("puppet").effect_may_exist());
+    assert_eq!(
+        (destination.effects_total(), destination.count("chat").requests),
+        (1, 1)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_are_not_listed_are_denied_before_anybody_is_connected_to() {
+    let unlisted = [
+        "{ op = \"send\", method = \"GET\", path = \"/messages\" }",
+        "{ op = \"send\", path = \"/admins\", json = {} }",
+        "{ op = \"send\", path = \"/messages/../admins\", json = {} }",
+        "{ op = \"send\", path = \"/messages\", json = {}, headers = [[\"X-HTTP-Method-Override\", \"DELETE\"]] }",
+        "{ op = \"send\", path = \"/messages\", json = {}, headers = [[\"Authorization\", \"Bearer x\"]] }",
+        "{ op = \"send\", path = \"/messages\", json = {}, endpoint = \"other\" }",
+        "{ op = \"send\", path = \"/messages\", json = {}, query = [[\"a\", \"b\"]] }",
+    ];
+    let destination = Destination::start([Service::chat().also("POST", "/admins")])
+        .await
+        .unwrap();
+    for request in unlisted {
+        let view = plays(
+            &destination,
+            puppet(&destination, &format!("{request}, {{ op = \"judge\" }}")),
+        )
+        .await;
+        assert_eq!(view.reason("puppet"), Review::Refused(Permanent::Denied), "{request}");
+        let message = view.step("puppet").last_error.clone().unwrap_or_default();
+        assert!(message.contains("denied"), "{request}: {message}");
+    }
+    assert_eq!(destination.count("chat").connections, 0);
+}

@@ -1,0 +1,125 @@
+//! C16: a doubt outlasts every later failure. Attempt 1 loses its answer after the effect; what comes after cannot make
+//! anybody forget that, and past the key window there is no request at all.
+
+use crate::MAIL;
+use oncegate::clock::Clock;
+use oncegate_domain::doubt::Unsettled;
+use oncegate_domain::step::Review;
+use oncegate_tests::{Behaviour, Connection, Destination, Folder, Rule, Service, TestHost, orders};
+use oncegate_tests::{START_MS, about_step};
+use serde_json::json;
+
+/// Of the window of a minute, 90 % may be used, and a request of up to 10 s must be over by then.
+const LAST_SEND_MS: i64 = 44_000;
+
+async fn host(destination: &Destination) -> TestHost {
+    let mail = Connection::http("mail", &destination.origin("mailer"))
+        .writes("POST /messages")
+        .keyed("1m");
+    let folder = Folder::new().connection(&mail).flow("orders", &orders("orders", MAIL));
+    TestHost::start(&folder).await
+}
+
+/// Settles, and checks all that must hold once the window is over.
+async fn sticks(destination: &Destination, host: &TestHost, requests_at_least: u64) {
+    let run = host.order("orders", "A-1").await;
+    let view = host.settle(run).await;
+
+    assert_eq!(
+        view.reason("mail"),
+        Review::Doubt(Unsettled::WindowOver),
+        "{:#?}",
+        view.attempts("mail")
+    );
+    assert!(view.step("mail").state.in_doubt());
+    for attempt in view.attempts("mail") {
+        assert!(
+            attempt.started_ms < START_MS + LAST_SEND_MS,
+            "sent past the window: {attempt:?}"
+        );
+    }
+    let item = host.review().await;
+    assert_eq!(about_step(&item), (Review::Doubt(Unsettled::WindowOver), true));
+
+    let seen = destination.requests_of("mailer");
+    assert!(seen.len() as u64 >= requests_at_least, "{seen:?}");
+    assert!(
+        seen.iter()
+            .all(|request| request.header("idempotency-key") == seen[0].header("idempotency-key"))
+    );
+    assert!(seen.iter().all(|request| request.body == seen[0].body));
+
+    let one_click = host.decide(&item, "retry", json!({ "reason": "looks fine" })).await;
+    assert_eq!(one_click.status, 409, "no one-click retry: {one_click:?}");
+    let unfounded = host.decide(&item, "retry", json!({ "stated_absent": true })).await;
+    assert_eq!(unfounded.status, 400, "a statement needs its reason: {unfounded:?}");
+    host.clock.advance(24 * 3_600_000);
+    host.run(run).await;
+    assert_eq!(
+        destination.count("mailer").requests,
+        seen.len() as u64,
+        "nothing is sent past the window"
+    );
+    assert_eq!(destination.effects_total(), 1);
+    assert!(host.clock.now_ms() > START_MS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doubt_survives_refused_connections() {
+    let destination = Destination::start([Service::mailer()]).await.unwrap();
+    let host = host(&destination).await;
+    destination.script_next("mailer", [Behaviour::effect_then_reset().and_refuse(3_600_000)]);
+    sticks(&destination, &host, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doubt_survives_a_401() {
+    survives_status(401).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doubt_survives_a_422() {
+    survives_status(422).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doubt_survives_being_told_to_wait() {
+    survives_status(429).await;
+}
+
+async fn survives_status(status: u16) {
+    let destination = Destination::start([Service::mailer()]).await.unwrap();
+    let host = host(&destination).await;
+    destination.script_next("mailer", [Behaviour::effect_then_reset()]);
+    destination.script(Rule::always("mailer", Behaviour::status(status)));
+    sticks(&destination, &host, 2).await;
+}
+
+/// C23: the operator points the connection elsewhere while a step is in doubt.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doubt_is_neither_asked_nor_sent_at_another_place() {
+    let destination = Destination::start([Service::mailer(), Service::mailer().named("other")])
+        .await
+        .unwrap();
+    let host = host(&destination).await;
+    destination.script_next("mailer", [Behaviour::effect_then_reset()]);
+    let run = host.order("orders", "A-1").await;
+    host.until(run, |view| view.stands("mail") == "retrying").await;
+
+    let moved = Connection::http("mail", &destination.origin("other"))
+        .writes("POST /messages")
+        .keyed("1m");
+    let folder = Folder::new().connection(&moved).flow("orders", &orders("orders", MAIL));
+    host.apply(&folder).await.unwrap();
+    let view = host.settle(run).await;
+
+    let Review::Doubt(Unsettled::Blocked(why)) = view.reason("mail") else {
+        panic!("{:?}", view.reason("mail"));
+    };
+    assert_eq!(why, oncegate_domain::doubt::Blocked::PlaceChanged);
+    assert_eq!(destination.count("other").connections, 0);
+    assert_eq!(
+        (destination.count("mailer").requests, destination.effects_total()),
+        (1, 1)
+    );
+}

@@ -1,0 +1,174 @@
+//! C2 and C4: SIGKILL, in a process of its own, at the moments that matter. Counter = 1 in every branch.
+
+use crate::{CHAT, CRM, HOST, MAIL};
+use oncegate_tests::{Behaviour, ChildHost, Connection, Destination, Folder, Rule, Service, orders};
+use std::time::Duration;
+
+/// The exchange's limit is long enough that only the kill ends it, and short enough to wait for what follows from it:
+/// after a kill the exchange counts as over at `send_by` (5 s) plus this.
+const TIMEOUT: &str = "2s";
+
+fn crm(destination: &Destination) -> Folder {
+    let crm = Connection::http("crm", &destination.origin("crm"))
+        .timeout(TIMEOUT)
+        .writes("POST /contacts")
+        .keyed("24h")
+        .asked("2s");
+    let steps = CRM.replace(
+        "[steps.with]",
+        "retry = { attempts = 2, first = \"200ms\" }\n[steps.with]",
+    );
+    Folder::new().connection(&crm).flow("orders", &orders("orders", &steps))
+}
+
+async fn requests(destination: &Destination, service: &str, at_least: u64) {
+    let wait = destination.until(|tally| tally.services[service].requests >= at_least);
+    tokio::time::timeout(Duration::from_secs(30), wait)
+        .await
+        .expect("the request comes");
+}
+
+async fn effects(destination: &Destination, at_least: u64) {
+    let wait = destination.until(|tally| tally.effects_total >= at_least);
+    tokio::time::timeout(Duration::from_secs(30), wait)
+        .await
+        .expect("the effect comes");
+}
+
+/// Delivers an order and kills the host as soon as `when` has come.
+async fn kill_when(host: &mut ChildHost, id: &str, when: impl Future<Output = ()>) {
+    let answer = host.order("orders", id).await.unwrap();
+    assert_eq!(answer.status, 202, "{answer:?}");
+    when.await;
+    host.kill();
+}
+
+/// Also C4: what was accepted is there after the kill, and a redelivery is a duplicate of what does complete.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_accepted_survives_a_kill_right_after_the_2xx() {
+    let destination = Destination::start([Service::crm()]).await.unwrap();
+    let mut host = ChildHost::start(HOST, &crm(&destination)).await;
+    for n in 0..4 {
+        kill_when(&mut host, &format!("A-{n}"), async {}).await;
+        host.come_up().await;
+        let again = host.order("orders", &format!("A-{n}")).await.unwrap();
+        assert_eq!(
+            (again.status, &again.json()["duplicate"]),
+            (202, &true.into()),
+            "{again:?}"
+        );
+    }
+    for n in 0..4 {
+        let run = host.settled(&format!("A-{n}")).await;
+        assert_eq!(run["state"], "completed", "{run:#}");
+    }
+    assert_eq!(destination.effects_total(), 4);
+    assert_eq!(destination.duplicates(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_after_the_intent_the_destination_says_absent_and_the_same_request_is_sent_once() {
+    let destination = Destination::start([Service::crm()]).await.unwrap();
+    let mut host = ChildHost::start(HOST, &crm(&destination)).await;
+    destination.script_next("crm", [Behaviour::hang_before_effect(60_000)]);
+    kill_when(&mut host, "A-1", requests(&destination, "crm", 1)).await;
+    host.come_up().await;
+
+    let run = host.settled("A-1").await;
+    assert_eq!(run["state"], "completed", "{run:#}");
+    assert_eq!(destination.effects_total(), 1);
+    let sent: Vec<_> = destination
+        .requests_of("crm")
+        .into_iter()
+        .filter(|seen| seen.method == "POST")
+        .collect();
+    assert_eq!(sent.len(), 2, "one resend");
+    assert_eq!(sent[0].header("idempotency-key"), sent[1].header("idempotency-key"));
+    assert_eq!(sent[0].body, sent[1].body);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_after_the_effect_the_destination_is_asked_and_nothing_is_sent_again() {
+    let destination = Destination::start([Service::crm()]).await.unwrap();
+    let mut host = ChildHost::start(HOST, &crm(&destination)).await;
+    destination.script_next("crm", [Behaviour::effect_then_silence(60_000)]);
+    kill_when(&mut host, "A-1", effects(&destination, 1)).await;
+    host.come_up().await;
+
+    let run = host.settled("A-1").await;
+    assert_eq!(run["state"], "completed", "{run:#}");
+    assert_eq!(run["steps"][0]["reference"], "crm-1");
+    assert_eq!(destination.effects_total(), 1);
+    let sent = destination
+        .requests_of("crm")
+        .into_iter()
+        .filter(|seen| seen.method == "POST")
+        .count();
+    assert_eq!(sent, 1, "no resend");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_after_the_effect_a_silent_destination_ends_in_front_of_a_person() {
+    let destination = Destination::start([Service::crm()]).await.unwrap();
+    let crm = Connection::http("crm", &destination.origin("crm"))
+        .timeout("1s")
+        .writes("POST /contacts")
+        .trust("dedup = { kind = \"header\", name = \"Idempotency-Key\", window = \"unknown\" }")
+        .asked("1s");
+    let steps = CRM.replace(
+        "[steps.with]",
+        "retry = { attempts = 2, first = \"200ms\" }\n[steps.with]",
+    );
+    let folder = Folder::new().connection(&crm).flow("orders", &orders("orders", &steps));
+    let mut host = ChildHost::start(HOST, &folder).await;
+    destination.script_next("crm", [Behaviour::effect_then_silence(60_000)]);
+    destination.script(Rule::always("crm", Behaviour::hang_before_effect(60_000)).reads());
+    kill_when(&mut host, "A-1", effects(&destination, 1)).await;
+    host.come_up().await;
+
+    let run = host.settled("A-1").await;
+    assert_eq!(run["state"], "needs_review", "{run:#}");
+    assert_eq!(run["reviews"][0]["effect_may_exist"], true);
+    assert_eq!(destination.effects_total(), 1);
+    let sent = destination
+        .requests_of("crm")
+        .into_iter()
+        .filter(|seen| seen.method == "POST")
+        .count();
+    assert_eq!(sent, 1, "no resend");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_after_the_effect_a_key_makes_the_resend_a_replay() {
+    let destination = Destination::start([Service::mailer()]).await.unwrap();
+    let mail = Connection::mailer(&destination.origin("mailer")).timeout(TIMEOUT);
+    let folder = Folder::new().connection(&mail).flow("orders", &orders("orders", MAIL));
+    let mut host = ChildHost::start(HOST, &folder).await;
+    destination.script_next("mailer", [Behaviour::effect_then_silence(60_000)]);
+    kill_when(&mut host, "A-1", effects(&destination, 1)).await;
+    host.come_up().await;
+
+    let run = host.settled("A-1").await;
+    assert_eq!(run["state"], "completed", "{run:#}");
+    let count = destination.count("mailer");
+    assert_eq!((count.effects_total, count.replays), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_after_the_effect_where_nothing_can_be_asked_a_person_decides() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let chat = Connection::chat(&destination.origin("chat")).timeout(TIMEOUT);
+    let folder = Folder::new().connection(&chat).flow("orders", &orders("orders", CHAT));
+    let mut host = ChildHost::start(HOST, &folder).await;
+    destination.script_next("chat", [Behaviour::effect_then_silence(60_000)]);
+    kill_when(&mut host, "A-1", effects(&destination, 1)).await;
+    host.come_up().await;
+
+    let run = host.settled("A-1").await;
+    assert_eq!(run["state"], "needs_review", "{run:#}");
+    assert_eq!(run["reviews"][0]["effect_may_exist"], true);
+    assert_eq!(
+        (destination.count("chat").requests, destination.effects_total()),
+        (1, 1)
+    );
+}

@@ -1,0 +1,54 @@
+//! The promises, each tested through a whole host and counted at the destination.
+//!
+//! What is promised elsewhere: a failed TLS handshake and an alert after the request (C6 g) in the egress's own tests,
+//! for there the certificates are; sequences of attempts, a trap between two of them included (C16), in the domain's
+//! property tests; hostile guests in all their ways in the runtime's.
+
+mod accepting;
+mod asking_people;
+mod bad_files;
+mod closed_world;
+mod connectors_that_lie;
+mod digits;
+mod doubt_sticks;
+mod hooks;
+mod killed;
+mod lost_answers;
+mod natural;
+mod refusals;
+mod stopped;
+mod stopping;
+mod unclear_ends;
+
+/// The host as a process of its own.
+const HOST: &str = env!("CARGO_BIN_EXE_host-under-test");
+
+/// A contact in the CRM, which honours keys and can be asked.
+const CRM: &str = r#"[[steps]]
+id = "crm"
+use = "crm.send"
+[steps.with]
+path = "/contacts"
+body = { email = "{{ body.order.id }}@example.com" }
+"#;
+
+/// A message by the mailer, which honours keys and cannot be asked.
+const MAIL: &str = r#"[[steps]]
+id = "mail"
+use = "mail.send"
+[steps.with]
+path = "/messages"
+body = { to = "{{ body.order.id }}@example.com", subject = "Thanks" }
+"#;
+
+/// A message in the chat, which offers neither.
+const CHAT: &str = r#"[[steps]]
+id = "chat"
+use = "chat.send"
+[steps.with]
+path = "/messages"
+body = { text = "Order {{ body.order.id }}" }
+"#;
+
+/// Whatever the connection's settings tell the puppet.
+const PUPPET: &str = "[[steps]]\nid = \"puppet\"\nuse = \"puppet.do\"\n";
