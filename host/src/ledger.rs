@@ -279,6 +279,7 @@ impl Ledger {
 
     /// The end of an attempt (or a change without one) and all that follows.
     pub async fn finish(&self, finish: Finish) -> Result<Finished> {
+        finish::check(&finish)?;
         self.send(|reply| Command::Finish(Box::new(finish), reply)).await
     }
 

@@ -42,6 +42,26 @@ pub(super) static UPDATE_RUN: Template = Template::new(
     ") UPDATE runs SET state = v.state, finished_ms = v.finished_ms FROM v WHERE runs.id = v.id",
 );
 
+/// What must hold before a command is sent to the writer: a set-based statement would write one of two changes of a step
+/// and silently drop the other.
+pub(super) fn check(finish: &Finish) -> Result<()> {
+    let mut steps: Vec<Id> = finish
+        .others
+        .iter()
+        .map(|other| other.id)
+        .chain([finish.step.id])
+        .collect();
+    steps.sort();
+    if steps.windows(2).any(|pair| pair[0] == pair[1]) {
+        let why = "it changes one step twice".into();
+        return Err(LedgerError::Invalid {
+            what: "the end of an attempt",
+            why,
+        });
+    }
+    Ok(())
+}
+
 /// Finishes attempts of different runs.
 pub(super) async fn apply(conn: &mut Conn<'_>, finishes: &[&Finish]) -> Result<Vec<Result<Finished>>> {
     let writes = finishes.iter().flat_map(|finish| {

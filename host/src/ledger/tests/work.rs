@@ -174,6 +174,13 @@ async fn a_refused_end_leaves_nothing_behind() {
     assert_eq!(house.step(run, 0).await.state, ready());
     assert!(house.ledger.run_show(run).await.unwrap().unwrap().steps[0].1.is_empty());
     assert_eq!(house.step(other.0, 0).await.state.state, State::Completed);
+    // Two changes of one step.
+    let mut twice = house.finish(run, StepWrite::new(steps[0], 0, completed()), None);
+    twice.others.push(StepWrite::new(steps[0], 0, ready()));
+    assert!(matches!(
+        house.ledger.finish(twice).await.unwrap_err(),
+        LedgerError::Invalid { .. }
+    ));
     // An end of an intent that was never recorded.
     let unknown = house.finish(run, StepWrite::new(steps[0], 0, completed()), Some(confirmed(1, true)));
     assert!(matches!(
