@@ -207,8 +207,11 @@ fn check_path(path_and_query: &str) -> Result<(), &'static str> {
 
 fn check_escapes(text: &str, in_path: bool) -> Result<(), &'static str> {
     for escape in text.split('%').skip(1) {
-        let byte = escape.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match byte {
+        // Digits only: the number parser would take a sign as well.
+        let hex = escape
+            .get(..2)
+            .filter(|hex| hex.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
             None => return Err("a `%` that encodes nothing"),
             Some(b'/' | b'\\') if in_path => return Err("an encoded slash or backslash"),
             Some(0..0x20 | 0x7f) if in_path => return Err("an encoded control character"),

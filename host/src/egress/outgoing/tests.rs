@@ -80,6 +80,7 @@ fn paths_that_two_servers_could_read_differently_are_not_sent() {
         "/a%zz",
         "/a%+1",
         "/a?q=%",
+        "/a?q=%+1",
         "http://b/",
     ] {
         if path == "/a/" {

@@ -127,7 +127,7 @@ async fn silence_until_the_timeout_is_maybe_sent_and_the_connection_is_reset() {
     })
     .await;
     let before_ms = SystemClock.now_ms();
-    let exchange = post(&server, BODY).await;
+    let exchange = post_within(&server, BODY, &quick()).await;
     assert_evidence(&exchange, Evidence::MaybeSent);
     assert!(exchange.over_ms - before_ms >= 400);
     assert_eq!(
@@ -239,7 +239,7 @@ async fn an_answer_that_ends_with_the_connection_is_never_whole_on_plain_http() 
     let exchange = post(&server, BODY).await;
     assert_evidence(&exchange, Evidence::MaybeSent);
     assert!(exchange.error.unwrap().contains("Content-Length"));
-    assert_evidence(&get(&server, &quick()).await, Evidence::MaybeSent);
+    assert_evidence(&get(&server, &patient()).await, Evidence::MaybeSent);
 }
 
 #[tokio::test]
@@ -252,7 +252,7 @@ async fn a_redirect_is_answered_and_not_followed() {
     })
     .await;
     assert_evidence(&post(&server, BODY).await, Evidence::Answered(307));
-    assert_evidence(&get(&server, &quick()).await, Evidence::Answered(307));
+    assert_evidence(&get(&server, &patient()).await, Evidence::Answered(307));
     server.bytes().await;
     assert_eq!(server.requests(), 2);
 }

@@ -38,7 +38,7 @@ async fn a_body_is_read_up_to_its_limit_and_not_one_byte_further() {
             let server = answering(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n"), body).await;
             let limits = ExchangeLimits {
                 body_bytes_max: 1_000,
-                ..quick()
+                ..patient()
             };
             assert_evidence(&post_within(&server, b"{}", &limits).await, evidence);
         }
@@ -115,7 +115,7 @@ async fn headers_are_read_up_to_their_limit() {
         let server = answering(head(bytes), Vec::new()).await;
         let limits = ExchangeLimits {
             header_bytes_max,
-            ..quick()
+            ..patient()
         };
         assert_evidence(&post_within(&server, b"{}", &limits).await, evidence);
     }
@@ -135,7 +135,7 @@ async fn a_byte_now_and_then_is_cut_by_the_timeout() {
         })
         .await;
         let began_ms = SystemClock.boot_ms();
-        let exchange = post(&server, b"{}").await;
+        let exchange = post_within(&server, b"{}", &quick()).await;
         assert_evidence(&exchange, Evidence::MaybeSent);
         assert!(exchange.error.unwrap().contains("within 400 ms"));
         assert!(SystemClock.boot_ms() - began_ms < 2_000);
@@ -175,7 +175,7 @@ async fn a_destination_may_think_before_it_answers() {
     .await;
     let limits = ExchangeLimits {
         progress_ms: 50,
-        ..quick()
+        ..patient()
     };
     assert_evidence(&post_within(&server, b"{}", &limits).await, Evidence::Answered(200));
 }
@@ -188,7 +188,10 @@ async fn a_destination_that_does_not_read_is_cut_by_the_timeout() {
         peer.stay()
     })
     .await;
-    assert_evidence(&post(&server, &vec![b'x'; 32 << 20]).await, Evidence::MaybeSent);
+    assert_evidence(
+        &post_within(&server, &vec![b'x'; 32 << 20], &quick()).await,
+        Evidence::MaybeSent,
+    );
 }
 
 #[tokio::test]
@@ -202,7 +205,7 @@ async fn an_encoded_answer_is_bounded_by_its_expanded_size() {
         let server = answering(head, body).await;
         let limits = ExchangeLimits {
             body_bytes_max: 10_000,
-            ..quick()
+            ..patient()
         };
         let exchange = post_within(&server, b"{}", &limits).await;
         assert_evidence(&exchange, evidence);

@@ -91,7 +91,14 @@ async fn a_name_is_resolved_once_and_the_checked_address_is_connected_to() {
     assert_eq!(*asked.lock().unwrap(), 1);
     let out = request(&place, "POST", "/", b"{}");
     let exchange = egress
-        .send(channel, &out, Credential::None, write_permit(), &quick(), &Mask::none())
+        .send(
+            channel,
+            &out,
+            Credential::None,
+            write_permit(),
+            &patient(),
+            &Mask::none(),
+        )
         .await;
     assert_evidence(&exchange, Evidence::Answered(200));
     assert_eq!(*asked.lock().unwrap(), 1, "sending asks nobody");
@@ -134,7 +141,7 @@ async fn past_send_by_on_either_clock_nothing_leaves() {
         pass(&clock);
         let out = request(&place, "POST", "/", b"{}");
         let exchange = egress
-            .send(channel, &out, Credential::None, permit, &quick(), &Mask::none())
+            .send(channel, &out, Credential::None, permit, &patient(), &Mask::none())
             .await;
         let evidence = if leaves {
             Evidence::Answered(200)
@@ -152,7 +159,7 @@ async fn past_send_by_on_either_clock_nothing_leaves() {
 #[tokio::test]
 async fn a_read_has_no_last_moment() {
     let server = count_only().await;
-    assert_evidence(&get(&server, &quick()).await, Evidence::Answered(200));
+    assert_evidence(&get(&server, &patient()).await, Evidence::Answered(200));
 }
 
 #[tokio::test]
@@ -201,7 +208,7 @@ async fn the_request_arrives_as_it_was_recorded_with_what_the_host_adds() {
             &out,
             Credential::Bearer(SECRET),
             write_permit(),
-            &quick(),
+            &patient(),
             &Mask::none(),
         )
         .await;
@@ -280,7 +287,14 @@ async fn an_attempt_to_smuggle_a_second_request_sends_nothing() {
     for out in requests {
         let channel = egress.connect(&place, Reuse::Never).await.unwrap();
         let exchange = egress
-            .send(channel, &out, Credential::None, write_permit(), &quick(), &Mask::none())
+            .send(
+                channel,
+                &out,
+                Credential::None,
+                write_permit(),
+                &patient(),
+                &Mask::none(),
+            )
             .await;
         assert_evidence(&exchange, Evidence::NothingSent);
     }
@@ -318,7 +332,7 @@ async fn a_credential_that_breaks_a_header_sends_nothing() {
     ] {
         let channel = egress.connect(&place, Reuse::Never).await.unwrap();
         let exchange = egress
-            .send(channel, &out, credential, write_permit(), &quick(), &Mask::none())
+            .send(channel, &out, credential, write_permit(), &patient(), &Mask::none())
             .await;
         assert_evidence(&exchange, Evidence::NothingSent);
         assert!(!exchange.error.unwrap().contains(SECRET));

@@ -65,7 +65,7 @@ async fn an_echo_of_the_request_shows_no_secret() {
         let out = request(&place, "POST", "/leads?a=1", b"{}");
         let channel = egress.connect(&place, Reuse::Never).await.unwrap();
         let exchange = egress
-            .send(channel, &out, credential, write_permit(), &quick(), &mask)
+            .send(channel, &out, credential, write_permit(), &patient(), &mask)
             .await;
         assert!(server.text().contains(&on_the_wire), "{}", server.text());
         assert_evidence(&exchange, Evidence::Answered(200));
@@ -106,7 +106,7 @@ async fn a_secret_in_a_compressed_answer_or_in_a_header_name_is_hidden_too() {
     let channel = egress.connect(&place, Reuse::Never).await.unwrap();
     let out = request(&place, "GET", "/", b"");
     let answer = egress
-        .send(channel, &out, Credential::None, Permit::Read, &quick(), &mask)
+        .send(channel, &out, Credential::None, Permit::Read, &patient(), &mask)
         .await
         .answer
         .unwrap();

@@ -11,14 +11,17 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub struct Server {
     address: SocketAddr,
-    connections: Arc<Mutex<Vec<Arc<Mutex<Vec<u8>>>>>>,
+    connections: Arc<Mutex<Vec<Seen>>>,
     task: tokio::task::JoinHandle<()>,
 }
+
+/// Bytes that a connection brought.
+type Seen = Arc<Mutex<Vec<u8>>>;
 
 /// One connection as the server sees it.
 pub struct Peer {
     pub stream: Box<dyn Stream>,
-    seen: Arc<Mutex<Vec<u8>>>,
+    seen: Seen,
     reset: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
@@ -50,7 +53,7 @@ impl Server {
         let task = tokio::spawn(async move {
             loop {
                 let (tcp, _) = listener.accept().await.unwrap();
-                let seen = Arc::new(Mutex::new(Vec::new()));
+                let seen = Seen::default();
                 all.lock().unwrap().push(seen.clone());
                 let (script, layer) = (script.clone(), layer.clone());
                 tokio::spawn(async move {

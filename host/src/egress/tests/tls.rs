@@ -60,7 +60,7 @@ async fn post_to(place: &Place, permit: Permit) -> Exchange {
     let channel = egress.connect(place, Reuse::Never).await.unwrap();
     let out = request(place, "POST", "/", b"{}");
     egress
-        .send(channel, &out, Credential::None, permit, &quick(), &Mask::none())
+        .send(channel, &out, Credential::None, permit, &patient(), &Mask::none())
         .await
 }
 
@@ -84,7 +84,14 @@ async fn a_request_over_tls_is_answered_and_counted_above_tls() {
             assert_eq!(channel.is_reused(), round > 0);
             let out = request(&place, "POST", "/", b"{}");
             let exchange = egress
-                .send(channel, &out, Credential::None, write_permit(), &quick(), &Mask::none())
+                .send(
+                    channel,
+                    &out,
+                    Credential::None,
+                    write_permit(),
+                    &patient(),
+                    &Mask::none(),
+                )
                 .await;
             assert_evidence(&exchange, Evidence::Answered(200));
             handed += exchange.bytes_handed;
