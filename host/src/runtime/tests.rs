@@ -6,6 +6,7 @@ mod closed;
 mod handmade;
 mod loading;
 mod pace;
+mod puppet;
 mod refusals;
 mod stops;
 
