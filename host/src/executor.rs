@@ -28,7 +28,7 @@ use crate::catalog::{Approved, Catalog, Limits};
 use crate::clock::SharedClock;
 use crate::egress::Egress;
 use crate::flow::{BodyLimits, parse_form, parse_json};
-use crate::ledger::{Ledger, RunResult};
+use crate::ledger::{Ledger, LedgerError, RunResult};
 use crate::runtime::Runtime;
 use capacity::{Gate, Gates, Pace};
 use live::{LiveRuns, RunCell};
@@ -146,7 +146,7 @@ impl Executor {
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub async fn result(&self, run: Id, until_ms: i64) -> Result<Option<RunResult>, crate::ledger::LedgerError> {
+    pub async fn result(&self, run: Id, until_ms: i64) -> Result<Option<RunResult>, LedgerError> {
         let shared = &self.shared;
         loop {
             // Registered before the ledger is asked, so that news in between is not missed.
@@ -206,7 +206,7 @@ impl Shared {
         };
         let unreadable = |why: String| {
             tracing::error!(%run, why, "a run cannot be worked on");
-            Abandoned::Ledger(crate::ledger::LedgerError::Corrupt {
+            Abandoned::Ledger(LedgerError::Corrupt {
                 table: "runs",
                 id: run.to_string(),
                 why,
@@ -218,6 +218,17 @@ impl Shared {
         let key = key.map_err(|error| unreadable(error.to_string()))?;
         let body = parse_body(&stored.event.content_type, &stored.event.body).map_err(unreadable)?;
         Ok(Some(self.live.keep(RunCell::from_stored(stored, flow, key, body))))
+    }
+
+    /// The same, but a run that cannot be read stops nobody else: it is logged, and stays as it is.
+    async fn readable_cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
+        match self.cell(run).await {
+            Err(Abandoned::Ledger(LedgerError::Corrupt { table, id, why })) => {
+                tracing::error!(%run, table, id, why, "a run cannot be read, so nothing is done with it");
+                Ok(None)
+            }
+            cell => cell,
+        }
     }
 
     fn pace(&self, connection: &str) -> Option<Pace> {

@@ -8,7 +8,7 @@
 
 use super::begin::{Begun, begin};
 use super::capacity::Health;
-use super::live::RunCell;
+use super::live::{LiveStep, RunCell};
 use super::mission::Mission;
 use super::outbound::{Outbound, Sight};
 use super::settle::{Abandoned, Change};
@@ -193,17 +193,8 @@ async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Resu
     let shared = &mission.shared;
     let at_ms = shared.clock.now_ms();
     let gate = shared.gate(&mission.approved);
-    gate.note(
-        mission.step,
-        health(verdict.evidence, verdict.outcome, sight.tried),
-        at_ms,
-    );
-    gate.heed(
-        verdict.evidence,
-        verdict.retry_after,
-        at_ms,
-        mission.policy.wait_longest_ms,
-    );
+    gate.note(mission.step, health(verdict.evidence, verdict.outcome, sight.tried), at_ms);
+    gate.heed(verdict.evidence, verdict.retry_after, at_ms, mission.policy.wait_longest_ms);
     let end = AttemptEnd {
         at_ms,
         outcome: verdict.outcome,
@@ -214,28 +205,40 @@ async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Resu
         hold: None,
         blocked: sight.blocked,
     };
-    let circumstances = Circumstances {
+    let now = Circumstances {
         now_ms: at_ms,
         overtaken: sight.overtaken,
         blocked: sight.blocked,
         jitter: shared.jitter(),
     };
-    let live = mission.cell.steps.lock().await[mission.index].clone();
-    let has_intent = live.last_number == mission.number;
-    // Without an intent nobody knows of this attempt yet.
-    let standing = if has_intent {
-        live.standing
-    } else {
-        step::apply(&live.standing, &Event::Begin)?
+    let decide = |live: &LiveStep| {
+        let has_intent = live.last_number == mission.number;
+        let mut events = Vec::new();
+        let mut standing = live.standing.clone();
+        if !has_intent {
+            // Without an intent nobody knows of this attempt yet.
+            standing = step::apply(&standing, &Event::Begin)?;
+            events.push(Event::Begin);
+        }
+        let event = step::after_attempt(&standing, &end, &mission.approved.terms, &mission.policy, &now);
+        events.push(event);
+        let row = row(mission, sight, &verdict, has_intent, end.over_ms);
+        journal::attempt(mission, &row, &event);
+        Ok(Change {
+            events,
+            attempt: Some(row),
+            reference: reference(mission, verdict.output.as_ref()),
+            last_error: verdict.message,
+            output: verdict.output,
+            input: Some(mission.input.clone()),
+        })
     };
-    let event = step::after_attempt(
-        &standing,
-        &end,
-        &mission.approved.terms,
-        &mission.policy,
-        &circumstances,
-    );
-    let row = ledger::AttemptEnd {
+    shared.settle_by(&mission.cell, mission.index, decide).await?;
+    Ok(Tried::Settled)
+}
+
+fn row(mission: &Mission, sight: &Sight, verdict: &Verdict, has_intent: bool, ended_ms: i64) -> ledger::AttemptEnd {
+    ledger::AttemptEnd {
         number: mission.number,
         kind: mission.kind,
         has_intent,
@@ -247,23 +250,8 @@ async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Resu
         finding: None,
         message: verdict.message.clone(),
         started_ms: mission.started_ms,
-        ended_ms: end.over_ms,
-    };
-    journal::attempt(mission, &row, &event);
-    let change = Change {
-        events: if has_intent {
-            vec![event]
-        } else {
-            vec![Event::Begin, event]
-        },
-        attempt: Some(row),
-        last_error: verdict.message,
-        reference: reference(mission, verdict.output.as_ref()),
-        output: verdict.output,
-        input: Some(mission.input.clone()),
-    };
-    shared.settle(&mission.cell, mission.index, change).await?;
-    Ok(Tried::Settled)
+        ended_ms,
+    }
 }
 
 /// What an attempt says about its destination. A refusal is a sign of health; being told to wait says neither.

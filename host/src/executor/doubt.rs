@@ -1,8 +1,8 @@
 //! Asking the destination, by the same key, whether the effect exists. It only reads; the rules are the domain's.
 
-use super::Shared;
 use super::attempt::{Tried, read_output, reference};
 use super::journal;
+use super::live::LiveStep;
 use super::mission::Mission;
 use super::outbound::Outbound;
 use super::settle::{Abandoned, Change};
@@ -53,34 +53,23 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         Finding::Absent | Finding::Unsure => (None, None),
     };
     let message = bad_output.or(said.why).or_else(|| sight.note.clone());
-    let change = after(mission, &end, ledger_row(mission, &sight, &end, message.clone())).await?;
-    let change = Change {
-        last_error: if finding == Finding::Found { None } else { message },
-        reference: said.reference.or_else(|| reference(mission, output.as_ref())),
-        output,
-        ..change
+    let row = ledger_row(mission, &sight, &end, message.clone());
+    let now = Circumstances { now_ms: at_ms, overtaken: false, blocked: None, jitter: shared.jitter() };
+    let decide = |live: &LiveStep| {
+        let begun = step::apply(&live.standing, &Event::Begin)?;
+        let event = step::after_lookup(&begun, &end, &mission.approved.terms, &mission.policy, &now);
+        journal::attempt(mission, &row, &event);
+        Ok(Change {
+            events: vec![Event::Begin, event],
+            attempt: Some(row),
+            last_error: if finding == Finding::Found { None } else { message },
+            reference: said.reference.or_else(|| reference(mission, output.as_ref())),
+            output,
+            input: None,
+        })
     };
-    shared.settle(&mission.cell, mission.index, change).await?;
+    shared.settle_by(&mission.cell, mission.index, decide).await?;
     Ok(Tried::Settled)
-}
-
-async fn after(mission: &Arc<Mission>, end: &LookupEnd, row: ledger::AttemptEnd) -> Result<Change, Abandoned> {
-    let shared: &Shared = &mission.shared;
-    let circumstances = Circumstances {
-        now_ms: end.at_ms,
-        overtaken: false,
-        blocked: None,
-        jitter: shared.jitter(),
-    };
-    let standing = mission.cell.steps.lock().await[mission.index].standing.clone();
-    let begun = step::apply(&standing, &Event::Begin)?;
-    let event = step::after_lookup(&begun, end, &mission.approved.terms, &mission.policy, &circumstances);
-    journal::attempt(mission, &row, &event);
-    Ok(Change {
-        events: vec![Event::Begin, event],
-        attempt: Some(row),
-        ..Change::of(event)
-    })
 }
 
 fn ledger_row(

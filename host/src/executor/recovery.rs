@@ -31,7 +31,7 @@ pub async fn recover(shared: &Arc<Shared>) -> Result<usize, Abandoned> {
 }
 
 async fn settle(shared: &Arc<Shared>, due: &DueStep, open: OpenIntent) -> Result<bool, Abandoned> {
-    let Some(cell) = shared.cell(due.run).await? else {
+    let Some(cell) = shared.readable_cell(due.run).await? else {
         return Ok(false);
     };
     let steps = cell.steps.lock().await.clone();

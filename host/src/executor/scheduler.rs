@@ -251,7 +251,7 @@ impl Shared {
                     self.seats.leave(horizon_ms + FULL_AGAIN_MS);
                     return Ok(());
                 }
-                if let Some(cell) = self.cell(due.run).await? {
+                if let Some(cell) = self.readable_cell(due.run).await? {
                     self.offer(&cell, due.id);
                 }
             }

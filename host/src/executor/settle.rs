@@ -79,7 +79,19 @@ const STORE_AGAIN_MS: i64 = 500;
 impl Shared {
     /// Applies a change to step `index` of a run, with everything that follows from it, in one commit.
     pub async fn settle(self: &Arc<Self>, cell: &Arc<RunCell>, index: usize, change: Change) -> Result<(), Abandoned> {
+        self.settle_by(cell, index, |_| Ok(change)).await
+    }
+
+    /// The same, where the change depends on the step as it stands: decided under the lock, so that a cancel which comes
+    /// in between cannot make a decision illegal and an outcome homeless.
+    pub async fn settle_by(
+        self: &Arc<Self>,
+        cell: &Arc<RunCell>,
+        index: usize,
+        decide: impl FnOnce(&LiveStep) -> Result<Change, IllegalTransition>,
+    ) -> Result<(), Abandoned> {
         let mut steps = cell.steps.lock().await;
+        let change = decide(&steps[index])?;
         let mut after = steps[index].standing.clone();
         for event in &change.events {
             after = step::apply(&after, event)?;
