@@ -193,8 +193,17 @@ async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Resu
     let shared = &mission.shared;
     let at_ms = shared.clock.now_ms();
     let gate = shared.gate(&mission.approved);
-    gate.note(mission.step, health(verdict.evidence, verdict.outcome, sight.tried), at_ms);
-    gate.heed(verdict.evidence, verdict.retry_after, at_ms, mission.policy.wait_longest_ms);
+    gate.note(
+        mission.step,
+        health(verdict.evidence, verdict.outcome, sight.tried),
+        at_ms,
+    );
+    gate.heed(
+        verdict.evidence,
+        verdict.retry_after,
+        at_ms,
+        mission.policy.wait_longest_ms,
+    );
     let end = AttemptEnd {
         at_ms,
         outcome: verdict.outcome,

@@ -54,7 +54,12 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
     };
     let message = bad_output.or(said.why).or_else(|| sight.note.clone());
     let row = ledger_row(mission, &sight, &end, message.clone());
-    let now = Circumstances { now_ms: at_ms, overtaken: false, blocked: None, jitter: shared.jitter() };
+    let now = Circumstances {
+        now_ms: at_ms,
+        overtaken: false,
+        blocked: None,
+        jitter: shared.jitter(),
+    };
     let decide = |live: &LiveStep| {
         let begun = step::apply(&live.standing, &Event::Begin)?;
         let event = step::after_lookup(&begun, &end, &mission.approved.terms, &mission.policy, &now);
