@@ -31,7 +31,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Connectors that come with the host: name and component.
 pub fn builtin() -> &'static [(&'static str, &'static [u8])] {
-    &[]
+    &[("http", include_bytes!("../../plugins/http/built/http.wasm"))]
 }
 
 /// What is in force. A handle, cheap to clone.

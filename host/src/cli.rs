@@ -1,6 +1,7 @@
 //! What people type. Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage.
 
 mod client;
+mod connector;
 mod demo;
 mod flow;
 mod installation;
@@ -73,7 +74,7 @@ enum Command {
     Flow(flow::FlowCommand),
     /// Connectors.
     #[command(subcommand)]
-    Connector(ConnectorCommand),
+    Connector(connector::ConnectorCommand),
     /// Connections.
     #[command(subcommand)]
     Connection(ConnectionCommand),
@@ -85,15 +86,6 @@ enum Command {
     Review(review::ReviewCommand),
     /// See the main job done: 200 leads through a destination that loses answers, with one SIGKILL in the middle.
     Demo(demo::DemoArgs),
-}
-
-#[derive(Debug, Subcommand)]
-enum ConnectorCommand {
-    /// The connectors that the host has.
-    List {
-        #[command(flatten)]
-        listing: Listing,
-    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -112,9 +104,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Serve(args) => serve::run(place, args).map(|()| true),
         Command::Apply(args) => installation::apply(place, args).map(|()| true),
         Command::Flow(command) => flow::run(place, command),
-        Command::Connector(ConnectorCommand::List { listing }) => {
-            installation::list(place, What::Connectors, listing).map(|()| true)
-        }
+        Command::Connector(command) => connector::run(place, command).map(|()| true),
         Command::Connection(ConnectionCommand::List { listing }) => {
             installation::list(place, What::Connections, listing).map(|()| true)
         }

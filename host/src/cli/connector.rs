@@ -1,0 +1,44 @@
+//! `oncegate connector …`.
+
+use super::installation::{What, list};
+use super::{Listing, Place};
+use crate::build::{self, BuildOptions};
+use clap::Subcommand;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum ConnectorCommand {
+    /// Compile a Rust crate to a connector, and say in words what it may do.
+    Build {
+        /// The crate's folder, with its `connector.toml`.
+        path: PathBuf,
+        /// Where the connector goes; else target/connectors/NAME.wasm.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Check a connector file, and say in words what it may do.
+    Check {
+        /// The `.wasm` file.
+        file: PathBuf,
+    },
+    /// The connectors that the host has.
+    List {
+        #[command(flatten)]
+        listing: Listing,
+    },
+}
+
+pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<()> {
+    match command {
+        ConnectorCommand::Build { path, out } => {
+            let options = BuildOptions {
+                path: path.clone(),
+                out: out.clone(),
+            };
+            print!("{}", build::run(options)?);
+        }
+        ConnectorCommand::Check { file } => print!("{}", build::check(file)?),
+        ConnectorCommand::List { listing } => list(place, What::Connectors, listing)?,
+    }
+    Ok(())
+}
