@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::sync::Mutex;
 use tempfile::TempDir;
+use tokio::time::{sleep, timeout};
 
 /// A host process and its data.
 pub struct ChildHost {
@@ -56,15 +57,9 @@ impl ChildHost {
     /// It is not up, or does not end.
     pub async fn terminate(&mut self) -> bool {
         self.signal(Signal::TERM);
-        let mut child = self.child.take().unwrap();
-        let until = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                return status.success();
-            }
-            assert!(Instant::now() < until, "the host does not end");
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
+        let child = Mutex::new(self.child.take().unwrap());
+        let ended = || std::future::ready(child.lock().unwrap().try_wait().unwrap());
+        eventually("the host ends", ended).await.success()
     }
 
     /// Sends a signal.
@@ -137,18 +132,25 @@ async fn come_up(program: &Path, data: &Path, folder: Option<&Path>) -> (Child, 
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     let mut child = command.spawn().unwrap();
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let ended = child.try_wait().unwrap();
-        if let Some(client) = ready(data, folder.is_some()).await {
-            return (child, client);
+    let up = async {
+        loop {
+            let ended = child.try_wait().unwrap();
+            if let Some(client) = ready(data, folder.is_some()).await {
+                return Ok(client);
+            }
+            if let Some(status) = ended {
+                return Err(status);
+            }
+            sleep(LOOK_EVERY).await;
         }
-        if ended.is_some() || Instant::now() > until {
+    };
+    match timeout(PATIENCE, up).await {
+        Ok(Ok(client)) => (child, client),
+        failed => {
             let _ = child.kill();
             let log = std::fs::read_to_string(&log_path).unwrap_or_default();
-            panic!("the host does not come up ({ended:?}):\n{log}");
+            panic!("the host does not come up ({failed:?}):\n{log}");
         }
-        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::{sleep, timeout};
 
 /// How long anything may take that should happen at once. Generous: test machines are slow, and a test that holds ends
 /// much sooner.
@@ -22,12 +22,15 @@ pub fn eventually<T, F: Future<Output = Option<T>>>(what: &str, look: impl FnMut
 }
 
 async fn within<T, F: Future<Output = Option<T>>>(patience: Duration, what: String, mut look: impl FnMut() -> F) -> T {
-    let until = Instant::now() + patience;
-    loop {
-        if let Some(found) = look().await {
-            return found;
+    let found = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            sleep(LOOK_EVERY).await;
         }
-        assert!(Instant::now() < until, "this did not happen in time: {what}");
-        sleep(LOOK_EVERY).await;
-    }
+    };
+    timeout(patience, found)
+        .await
+        .unwrap_or_else(|_| panic!("this did not happen in time: {what}"))
 }

@@ -3,6 +3,7 @@
 //! What is promised elsewhere: a failed TLS handshake and an alert after the request (C6 g) in the egress's own tests,
 //! for there the certificates are; sequences of attempts, a trap between two of them included (C16), in the domain's
 //! property tests; hostile guests in all their ways in the runtime's.
+#![allow(clippy::unwrap_used, reason = "a test fails loudly")]
 
 mod accepting;
 mod asking_people;
