@@ -2,8 +2,8 @@
 //! committed, and a stale one must be noticed without a wasm compiler.
 //!
 //! It covers everything that decides the bytes and is in the repository: the files of the local packages in the
-//! dependency closure (plugin, SDK), `wit/`, the lock file's blocks of the closure, what the workspace says about those
-//! dependencies, and the profile. Not the compiler: the same sources by another compiler are the same connector.
+//! dependency closure (plugin, SDK; not their tests and texts), `wit/`, the lock file's blocks of the closure, what the
+//! workspace says about those dependencies, and the profile. Not the compiler: the same sources by another compiler are the same connector.
 
 use super::cargo::PROFILE;
 use sha2::{Digest, Sha256};
@@ -13,6 +13,9 @@ use toml::{Table, Value};
 
 /// Connectors that are committed in built form, relative to the repository.
 pub const FIRST_PARTY: [&str; 2] = ["plugins/http", "tests/guests/puppet"];
+
+/// What lies in a package's folder and never enters the component: a changed text makes no built file stale.
+const NOT_COMPILED: [&str; 5] = ["README.md", "CHANGELOG.md", "tests", "examples", "benches"];
 
 /// Why a digest cannot be told.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +95,13 @@ pub fn digest(root: &Path, connector: &str) -> Result<String, SourcesError> {
         }
     }
     for folder in folders {
-        for file in files(&root.join(&folder), &folder)? {
+        let compiled = |file: &PathBuf| {
+            let below = file.strip_prefix(&folder).ok().and_then(|below| below.iter().next());
+            !NOT_COMPILED
+                .iter()
+                .any(|name| below.is_some_and(|below| below == *name))
+        };
+        for file in files(&root.join(&folder), &folder)?.into_iter().filter(compiled) {
             hash.part(&file.display().to_string(), &read(&root.join(&file))?);
         }
     }

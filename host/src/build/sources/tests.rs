@@ -72,7 +72,14 @@ fn what_decides_the_bytes_changes_the_digest_and_nothing_else_does() {
     edit("Cargo.toml", "other = \"1\"", "other = \"3\"");
     std::fs::create_dir(root.join("plugins/plug/built")).unwrap();
     std::fs::write(root.join("plugins/plug/built/plug.wasm"), "x").unwrap();
-    assert_eq!(first, now(), "another package's lines and the built file do not count");
+    std::fs::write(root.join("kit/README.md"), "x").unwrap();
+    std::fs::create_dir(root.join("plugins/plug/tests")).unwrap();
+    std::fs::write(root.join("plugins/plug/tests/send.rs"), "x").unwrap();
+    assert_eq!(
+        first,
+        now(),
+        "another package's lines, the built file, tests and texts do not count"
+    );
     for (file, from, to) in [
         (
             "Cargo.lock",
