@@ -161,7 +161,8 @@ pub fn utc(ms: i64) -> String {
     } else {
         jiff::Timestamp::MAX
     };
-    jiff::Timestamp::from_millisecond(ms).unwrap_or(nearest).to_string()
+    // Three digits always, so that times in a list stand below each other.
+    format!("{:.3}", jiff::Timestamp::from_millisecond(ms).unwrap_or(nearest))
 }
 
 #[cfg(test)]

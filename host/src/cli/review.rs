@@ -142,10 +142,10 @@ fn decide(client: &Client, item: &Item, verb: &str, mut body: Value) -> anyhow::
         .map_err(|error| {
             if verb == "retry" && error.to_string().contains("check there first") {
                 let id = escape(&item.item);
-                return error.context(format!(
-                    "not sent again. After you looked at the destination, say one of:\n  oncegate review resolve {id} \
-                 --reason \"…\" --reference …\n  oncegate review retry {id} --checked-absent --reason \"…\""
-                ));
+                return anyhow::anyhow!(
+                    "{error}\n\n  oncegate review resolve {id} --reason \"…\" --reference …\n  oncegate review retry {id} \
+                     --checked-absent --reason \"…\""
+                );
             }
             error
         })?;

@@ -171,7 +171,12 @@ fn attempt_story(attempt: &Value) -> String {
         field("what"),
         sent
     );
-    told += &format!("       {}: {}\n", field("saw"), escape(outcome));
+    let saw = text(attempt, "saw");
+    if outcome.contains(saw) {
+        told += &format!("       {}\n", escape(outcome));
+    } else {
+        told += &format!("       {}: {}\n", escape(saw), escape(outcome));
+    }
     if let Some(message) = attempt["message"].as_str() {
         told += &format!("       {}\n", short(message, 200));
     }

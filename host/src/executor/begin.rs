@@ -85,7 +85,8 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
         Move::Lookup => AttemptKind::Lookup,
         Move::WaitUntil(at_ms) => return Ok(Begun::NotBefore(at_ms)),
         Move::Review(reason) => {
-            let why = reason.to_string();
+            // What went wrong last says more than the reason, which the item shows anyway.
+            let why = live.last_error.clone().unwrap_or_else(|| reason.to_string());
             return review(shared, cell, index, ToReview { reason, why }).await;
         }
         Move::Nothing => return Ok(Begun::Settled),
