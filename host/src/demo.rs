@@ -7,6 +7,7 @@ mod leads;
 mod report;
 mod sender;
 
+use crate::clock::{Clock, SystemClock};
 use crate::destination::{Destination, Options};
 use anyhow::Context;
 use child::HostProcess;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Another seed, other trouble.
 const SEED: u64 = 7;
@@ -125,7 +126,7 @@ fn play(
 }
 
 fn wait_until_done(host: &HostProcess, say: &dyn Fn(&str)) -> anyhow::Result<()> {
-    let began = Instant::now();
+    let until_ms = SystemClock.boot_ms() + DONE_WITHIN.as_millis() as i64;
     let mut said = u64::MAX;
     loop {
         let counts = host.ask("counts")?;
@@ -144,7 +145,7 @@ fn wait_until_done(host: &HostProcess, say: &dyn Fn(&str)) -> anyhow::Result<()>
             said = left;
         }
         anyhow::ensure!(
-            began.elapsed() < DONE_WITHIN,
+            SystemClock.boot_ms() < until_ms,
             "{left} runs are still under way: they are stuck"
         );
         std::thread::sleep(Duration::from_millis(500));

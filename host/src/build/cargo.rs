@@ -228,8 +228,6 @@ fn artifact(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
     let files = ours
         .filter_map(|message| message["filenames"].as_array().cloned())
         .flatten();
-    let files = files.filter_map(|file| file.as_str().map(PathBuf::from));
-    files
-        .filter(|file| file.extension().is_some_and(|extension| extension == "wasm"))
-        .last()
+    let mut files = files.filter_map(|file| file.as_str().map(PathBuf::from));
+    files.rfind(|file| file.extension().is_some_and(|extension| extension == "wasm"))
 }

@@ -1,11 +1,12 @@
 //! The host as a process of its own, so that it can be killed in the middle of its work.
 
+use crate::clock::{Clock, SystemClock};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the host may take to come up; the first start compiles a connector.
 const UP_WITHIN: Duration = Duration::from_secs(20);
@@ -43,7 +44,7 @@ impl HostProcess {
             .timeout_global(Some(Duration::from_secs(5)))
             .build()
             .into();
-        let began = Instant::now();
+        let until_ms = SystemClock.boot_ms() + UP_WITHIN.as_millis() as i64;
         loop {
             if let Some(status) = child.try_wait()? {
                 bail!(
@@ -60,7 +61,7 @@ impl HostProcess {
                     agent,
                 });
             }
-            if began.elapsed() > UP_WITHIN {
+            if SystemClock.boot_ms() > until_ms {
                 let _ = child.kill();
                 bail!(
                     "the host did not come up in time; its log is {}",

@@ -40,12 +40,12 @@ pub fn without_id() -> Vec<Value> {
 
 fn lead(n: usize) -> Lead {
     let id = format!("lead-{n:04}");
-    let domain = if n % REFUSED_EVERY == 0 {
+    let domain = if n.is_multiple_of(REFUSED_EVERY) {
         "refused.example"
     } else {
         "example.com"
     };
-    let phone = n % 2 == 0;
+    let phone = n.is_multiple_of(2);
     let mut body = json!({
         "submission_id": id,
         "name": format!("Lead {n}"),
@@ -54,7 +54,7 @@ fn lead(n: usize) -> Lead {
     if phone {
         body["phone"] = json!(format!("+49 151 {n:07}"));
     }
-    let conflict = (n % CONFLICT_EVERY == 0).then(|| {
+    let conflict = n.is_multiple_of(CONFLICT_EVERY).then(|| {
         let mut other = body.clone();
         other["name"] = json!(format!("Somebody else than lead {n}"));
         other
@@ -63,7 +63,7 @@ fn lead(n: usize) -> Lead {
         id,
         body,
         phone,
-        doubled: n % 3 == 0,
+        doubled: n.is_multiple_of(3),
         conflict,
     }
 }

@@ -122,7 +122,7 @@ fn reserved(source: &Source, violations: &mut Vec<Violation>) {
             continue;
         }
         for word in rule.words {
-            for line in source.words(word).into_iter().map(|at| source.line_of(at)) {
+            for line in source.paths(word).into_iter().map(|at| source.line_of(at)) {
                 if rule.in_tests_too || !source.is_test(line) {
                     violations.push(source.violation(
                         line,

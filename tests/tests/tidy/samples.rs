@@ -152,6 +152,16 @@ fn some_words_belong_to_one_room() {
         2,
         "only the clock",
     );
+    bad(
+        "host/src/demo.rs",
+        "//! x\nuse std::time::{\n    Duration,\n    Instant,\n};\n",
+        4,
+        "only the clock",
+    );
+    good(
+        "host/src/demo.rs",
+        "//! x\nuse std::time::{Duration};\nuse tokio::time::Instant;\n",
+    );
     good("host/src/ledger.rs", "//! x\nuse sqlx::Row;\n");
     good("host/src/ledger/sqlite.rs", "//! x\nuse sqlx::Row;\n");
     good("host/src/runtime/a.rs", "//! x\nuse wasmtime::Engine;\n");

@@ -85,6 +85,22 @@ impl Source {
         starts.filter(|at| is_whole(&self.code, *at, word)).collect()
     }
 
+    /// Where a path of words stands, also where its last word is one of a list: `a::b` as `a::{c, b}`.
+    pub fn paths(&self, path: &str) -> Vec<usize> {
+        let mut found = self.words(path);
+        if let Some((parent, last)) = path.rsplit_once("::") {
+            for at in self.words(&format!("{parent}::{{")) {
+                let end = item_end(&self.code, at).unwrap_or(self.code.len());
+                found.extend(
+                    self.words(last)
+                        .into_iter()
+                        .filter(|at_last| (at..end).contains(at_last)),
+                );
+            }
+        }
+        found
+    }
+
     pub fn violation(&self, line: usize, what: String, mend: &'static str) -> Violation {
         Violation {
             path: self.path.clone(),

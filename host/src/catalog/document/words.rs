@@ -45,7 +45,7 @@ pub(crate) fn said_duration(ms: u64) -> String {
     let (name, unit) = UNITS
         .iter()
         .rev()
-        .find(|(_, unit)| ms >= *unit && ms % *unit == 0)
+        .find(|(_, unit)| ms >= *unit && ms.is_multiple_of(*unit))
         .unwrap_or(&UNITS[0]);
     format!("{}{name}", ms / unit)
 }

@@ -2,8 +2,11 @@
 
 use crate::catalog::document::{Content, Node, read_toml};
 
-/// Line and column of the `use` of each step and of each `[[review.notify]]`, in file order.
-pub(super) fn places(source: &str) -> (Vec<(u32, u32)>, Vec<(u32, u32)>) {
+/// Line and column.
+type Place = (u32, u32);
+
+/// Where the `use` of each step stands, and of each `[[review.notify]]`, in file order.
+pub(super) fn places(source: &str) -> (Vec<Place>, Vec<Place>) {
     let Ok((node, problems)) = read_toml(source, usize::MAX) else {
         return (Vec::new(), Vec::new());
     };
