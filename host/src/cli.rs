@@ -32,7 +32,7 @@ pub struct Place {
     /// The data directory; address and token of a host on this machine are found there.
     #[arg(long, global = true, default_value = "./oncegate-data", value_name = "DIR")]
     pub data: PathBuf,
-    /// A host elsewhere, such as https://oncegate.example.com.
+    /// The address of a host elsewhere, with its scheme.
     #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
     /// The access token for it.

@@ -1,7 +1,7 @@
 //! One attempt of one step: begin → call → judge → finish. The first file to read.
 //!
 //! * **begin** decides, as of now, whether to perform, to ask (lookup) or to resend, and prepares the call.
-//! * **call** runs the connector. Its only way out is [`Outbound`], which records the intent before anything leaves and
+//! * **call** runs the connector. Its only way out is `Outbound`, which records the intent before anything leaves and
 //!   keeps what the host saw.
 //! * **judge** turns what was seen and what the connector said into an outcome. What was seen decides.
 //! * **finish** makes the outcome and all that follows from it durable in one commit.
