@@ -192,18 +192,7 @@ impl From<Result<PerformReturn, Stop>> for Told {
 async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Result<Tried, Abandoned> {
     let shared = &mission.shared;
     let at_ms = shared.clock.now_ms();
-    let gate = shared.gate(&mission.approved);
-    gate.note(
-        mission.step,
-        health(verdict.evidence, verdict.outcome, sight.tried),
-        at_ms,
-    );
-    gate.heed(
-        verdict.evidence,
-        verdict.retry_after,
-        at_ms,
-        mission.policy.wait_longest_ms,
-    );
+    pace(mission, sight, &verdict, at_ms);
     let end = AttemptEnd {
         at_ms,
         outcome: verdict.outcome,
@@ -244,6 +233,19 @@ async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Resu
     };
     shared.settle_by(&mission.cell, mission.index, decide).await?;
     Ok(Tried::Settled)
+}
+
+/// What the attempt says to everybody else who wants to go to this destination.
+fn pace(mission: &Mission, sight: &Sight, verdict: &Verdict, at_ms: i64) {
+    let gate = mission.shared.gate(&mission.approved);
+    let health = health(verdict.evidence, verdict.outcome, sight.tried);
+    gate.note(mission.step, health, at_ms);
+    gate.heed(
+        verdict.evidence,
+        verdict.retry_after,
+        at_ms,
+        mission.policy.wait_longest_ms,
+    );
 }
 
 fn row(mission: &Mission, sight: &Sight, verdict: &Verdict, has_intent: bool, ended_ms: i64) -> ledger::AttemptEnd {

@@ -55,28 +55,9 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
     } else {
         None
     };
-    let granted = match &recorded {
-        None => shared.granted(cell, live).await,
-        Some(intent) => shared.granted_as_recorded(live, intent).await,
-    };
-    let granted = match granted {
+    let granted = match granted(shared, cell, live, recorded.as_ref()).await {
         Ok(granted) => granted,
-        Err(refused) => {
-            let reason = match recorded {
-                Some(_) => Review::Doubt(Unsettled::Blocked(Blocked::PlaceChanged)),
-                None => Review::NotAllowed,
-            };
-            return review(
-                shared,
-                cell,
-                index,
-                ToReview {
-                    reason,
-                    why: refused.to_string(),
-                },
-            )
-            .await;
-        }
+        Err(to_review) => return review(shared, cell, index, to_review).await,
     };
     let circumstances = circumstances(shared, live, &granted.approved, recorded.as_ref()).await?;
     let kind = match step::next_move(&live.standing, &granted.approved.terms, &plan.retry, &circumstances) {
@@ -149,6 +130,29 @@ pub fn plan_of<'a>(cell: &'a RunCell, live: &LiveStep) -> Option<&'a StepPlan> {
     match live.role {
         Role::Do | Role::Undo => flow.steps().get(live.ordinal as usize),
         Role::Notify => flow.notify().iter().find(|plan| plan.id == live.name),
+    }
+}
+
+/// What the step may do: as of now, or, in doubt, as of its intent.
+async fn granted(
+    shared: &Shared,
+    cell: &RunCell,
+    live: &LiveStep,
+    recorded: Option<&StoredIntent>,
+) -> Result<Granted, ToReview> {
+    match recorded {
+        None => shared.granted(cell, live).await.map_err(|refused| ToReview {
+            reason: Review::NotAllowed,
+            why: refused.to_string(),
+        }),
+        // Where the connection is gone nobody can ask or resend, and the effect may exist.
+        Some(intent) => shared
+            .granted_as_recorded(live, intent)
+            .await
+            .map_err(|refused| ToReview {
+                reason: Review::Doubt(Unsettled::Blocked(Blocked::PlaceChanged)),
+                why: refused.to_string(),
+            }),
     }
 }
 

@@ -119,23 +119,7 @@ impl Shared {
         let index = index.ok_or_else(|| DecisionError::NotFound(format!("step {step}")))?;
         let at_ms = self.clock.now_ms();
         let live = &steps[index];
-        let (action, decision, output, reference) = match decided.what {
-            Verb::Retry { stated_absent } => {
-                self.check_retry(live, stated_absent, &decided.why)?;
-                (
-                    PersonAction::Retry,
-                    Decision::Retry { at_ms, stated_absent },
-                    None,
-                    None,
-                )
-            }
-            Verb::Resolve { reference, output } => (PersonAction::Resolve, Decision::Resolve, output, reference),
-            Verb::Discard => (PersonAction::Discard, Decision::Discard, None, None),
-            Verb::Ignore | Verb::Run => return Err(DecisionError::NotPossible("this item is a step".to_owned())),
-        };
-        if decided.why.trim().is_empty() && action != PersonAction::Retry {
-            return Err(DecisionError::NeedsReason);
-        }
+        let (action, decision, output, reference) = self.what_it_means(live, &decided, at_ms)?;
         let after = step::apply(&live.standing, &Event::Decide(decision))?;
         let mut consequences = Consequences::of(&cell, &steps, index, &after, at_ms)?;
         let write = StepWrite {
@@ -178,6 +162,38 @@ impl Shared {
         drop(steps);
         self.after_commit(&cell, consequences.run_state, &ready);
         Ok(())
+    }
+
+    #[allow(
+        clippy::type_complexity,
+        reason = "the four parts are taken apart at once by the one caller"
+    )]
+    fn what_it_means(
+        &self,
+        live: &LiveStep,
+        decided: &Decided,
+        at_ms: i64,
+    ) -> Result<(PersonAction, Decision, Option<Value>, Option<String>), DecisionError> {
+        let reasonless = decided.why.trim().is_empty();
+        match &decided.what {
+            Verb::Retry { stated_absent } => {
+                self.check_retry(live, *stated_absent, &decided.why)?;
+                let retry = Decision::Retry {
+                    at_ms,
+                    stated_absent: *stated_absent,
+                };
+                Ok((PersonAction::Retry, retry, None, None))
+            }
+            Verb::Resolve { .. } | Verb::Discard if reasonless => Err(DecisionError::NeedsReason),
+            Verb::Resolve { reference, output } => Ok((
+                PersonAction::Resolve,
+                Decision::Resolve,
+                output.clone(),
+                reference.clone(),
+            )),
+            Verb::Discard => Ok((PersonAction::Discard, Decision::Discard, None, None)),
+            Verb::Ignore | Verb::Run => Err(DecisionError::NotPossible("this item is a step".to_owned())),
+        }
     }
 
     fn check_retry(&self, live: &LiveStep, stated_absent: bool, why: &str) -> Result<(), DecisionError> {

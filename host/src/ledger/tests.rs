@@ -7,7 +7,6 @@ mod events;
 mod on_sqlite;
 mod people;
 mod plans;
-mod speed;
 mod work;
 
 use super::*;
