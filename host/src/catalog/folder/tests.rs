@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod applied;
+
 use super::super::approved::tests::{CRM, HTTP, MAIL};
 use super::super::manifest::{GOOD, Manifest};
 use super::super::section::{self, ActionSchemas, Schemas};
