@@ -83,7 +83,7 @@ impl Display for Permanent {
                 "the connector asked for something that the connection does not allow, and it was stopped"
             }
             Permanent::ConnectorFault => "what the connector reported does not fit what the host saw",
-            Permanent::Rejected => "the destination refused the data",
+            Permanent::Rejected => "the data was refused",
         })
     }
 }

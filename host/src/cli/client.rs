@@ -84,7 +84,11 @@ impl Client {
                     .collect::<Vec<_>>()
                     .join("\n")
             ),
-            None => bail!("the host answered {}", answer.status()),
+            None => bail!(
+                "the host answered {}: {}",
+                answer.status(),
+                super::terminal::short(&text, 300)
+            ),
         }
     }
 }

@@ -99,7 +99,10 @@ pub fn run(place: &Place, command: &ReviewCommand) -> anyhow::Result<()> {
         ReviewCommand::Show { item, json } => {
             let answer = client.get(&format!("review/{item}"))?;
             print(&answer, *json, |answer| {
-                one(answer) + "\n" + &story(&answer["run_detail"]) + &conflicting(&answer["conflicting_event"])
+                one(answer)
+                    + "\n"
+                    + &story(&answer["run_detail"])
+                    + &conflicting(&answer["run_detail"]["event"], &answer["conflicting_event"])
             });
         }
         ReviewCommand::Retry {
@@ -189,7 +192,7 @@ fn may_exist(item: &Value) -> &'static str {
 fn one(item: &Value) -> String {
     let field = |name: &str| escape(text(item, name));
     let mut told = format!(
-        "Review {} (version {}), open since {}\n",
+        "Review {} (version {}), opened {}\n",
         field("id"),
         item["version"],
         field("opened_at")
@@ -204,16 +207,25 @@ fn one(item: &Value) -> String {
             told += &format!("  a resend is recognised until {}\n", escape(until));
         }
     }
-    told + &format!("  why         {}\n", field("reason"))
+    told += &format!("  why         {}\n", field("reason"));
+    let closed = &item["closed"];
+    if closed.is_object() {
+        let (at, action) = (escape(text(closed, "at")), escape(text(closed, "action")));
+        let (who, why) = (escape(text(closed, "who")), escape(text(closed, "why")));
+        told += &format!("  closed      {at}: {action} by {who} {why}\n");
+    }
+    told
 }
 
-fn conflicting(event: &Value) -> String {
-    match event["body"].as_str() {
-        Some(body) => format!(
-            "\nThe event that came later, at {}:\n  {}\n",
-            escape(text(event, "received_at")),
-            escape(body)
-        ),
-        None => String::new(),
+/// Both contents under one key, for whoever must say whether they are one event or two.
+fn conflicting(first: &Value, later: &Value) -> String {
+    let told = |which: &str, event: &Value| {
+        let (at, body) = (escape(text(event, "received_at")), escape(text(event, "body")));
+        format!("\nThe event that came {which}, at {at}:\n  {body}\n")
+    };
+    if later["body"].is_string() {
+        told("first", first) + &told("later", later)
+    } else {
+        String::new()
     }
 }

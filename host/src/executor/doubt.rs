@@ -4,7 +4,7 @@ use super::attempt::{Tried, read_output, reference};
 use super::journal;
 use super::live::LiveStep;
 use super::mission::Mission;
-use super::outbound::Outbound;
+use super::outbound::{Outbound, carries};
 use super::settle::{Abandoned, Change};
 use crate::ledger;
 use crate::runtime::{GuestDoubt, LookupReturn, Stop};
@@ -33,7 +33,7 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         return Ok(Tried::Busy);
     }
     let sight = door.into_sight();
-    let said = Said::from(returned);
+    let said = Said::from(returned).as_far_as_it_proves(mission, sight.asked_by_key);
     let saw = LookupSight::of(&sight.read_statuses, &mission.approved.terms.trust);
     let finding = judge_lookup(said.report, saw);
     let at_ms = shared.clock.now_ms();
@@ -42,7 +42,8 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         asked_ms,
         at_ms,
         finding,
-        counted: sight.tried && !told_to_wait,
+        // Also where nothing was asked: a connector that never asks must not ask for ever.
+        counted: !told_to_wait,
         retry_after: retry_after(sight.retry_after.as_deref(), at_ms),
         hold: None,
     };
@@ -105,6 +106,27 @@ struct Said {
     output: Option<String>,
     reference: Option<String>,
     why: Option<String>,
+}
+
+impl Said {
+    /// Who is asked for a key knows only requests that carried it. Where ours did not, *absent* under that key says
+    /// nothing about it, and a resend on its strength would be a second effect.
+    fn as_far_as_it_proves(self, mission: &Mission, asked_by_key: bool) -> Self {
+        let carried = mission
+            .recorded
+            .as_ref()
+            .is_some_and(|intent| carries(&intent.request, &mission.key));
+        match self.report {
+            FindingReport::Absent if asked_by_key && !carried => Self {
+                report: FindingReport::Unsure,
+                why: Some(
+                    "asked by a key that the request never carried: that nothing is found proves nothing".to_owned(),
+                ),
+                ..self
+            },
+            FindingReport::Found | FindingReport::Absent | FindingReport::Unsure => self,
+        }
+    }
 }
 
 impl From<Result<LookupReturn, Stop>> for Said {

@@ -24,6 +24,8 @@ pub struct Sight {
     pub read: Evidence,
     /// Every status that a reading request was answered with.
     pub read_statuses: Vec<u16>,
+    /// A reading request named the step key: the destination was asked by key.
+    pub asked_by_key: bool,
     /// Why a request was denied, if one was.
     pub denied: Option<String>,
     /// Something tried to connect or send.
@@ -48,6 +50,7 @@ impl Default for Sight {
             write: Evidence::None,
             read: Evidence::None,
             read_statuses: Vec::new(),
+            asked_by_key: false,
             denied: None,
             tried: false,
             retry_after: None,
@@ -163,6 +166,7 @@ impl Outbound {
         self.sight.origin.clone_from(&out.origin);
         // From here until the exchange says more, this is what is known should the guest be cut off in the middle.
         *self.evidence(kind) = Evidence::NothingSent;
+        self.sight.asked_by_key |= kind == RequestKind::Read && carries(&stored(&out), &mission.key);
         let channel = shared
             .egress
             .connect(place, mission.reuse(kind))
@@ -342,6 +346,17 @@ fn stored(out: &Outgoing) -> StoredRequest {
         headers: out.headers.clone(),
         body: out.body.clone(),
     }
+}
+
+/// Whether a request holds the key anywhere: path, query, headers or body.
+pub(super) fn carries(request: &StoredRequest, key: &str) -> bool {
+    let holds = |text: &str| text.contains(key);
+    holds(&request.path_and_query)
+        || request.headers.iter().any(|(_, value)| holds(value))
+        || request
+            .body
+            .windows(key.len().max(1))
+            .any(|part| part == key.as_bytes())
 }
 
 fn with_key(request: &Request, kind: RequestKind, mission: &Mission) -> Vec<(String, String)> {

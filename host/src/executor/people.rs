@@ -10,10 +10,11 @@ use crate::ledger::{
     Cancel, ConflictDecision, ConflictRun, LedgerError, PersonAction, PersonDecision, ReviewDetail, ReviewSubject,
     StepWrite,
 };
+use oncegate_domain::doubt::Unsettled;
 use oncegate_domain::id::Id;
 use oncegate_domain::key::key_hash;
 use oncegate_domain::review::{RetryOffer, retry_offer};
-use oncegate_domain::step::{self, Decision, Event, IllegalTransition, Step};
+use oncegate_domain::step::{self, Decision, Event, IllegalTransition, Review, State, Step};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -175,7 +176,19 @@ impl Shared {
         at_ms: i64,
     ) -> Result<(PersonAction, Decision, Option<Value>, Option<String>), DecisionError> {
         let reasonless = decided.why.trim().is_empty();
+        let State::NeedsReview { reason } = live.standing.state else {
+            let why = format!(
+                "the step is {} by now: somebody else decided first, or it was settled meanwhile; nothing was done",
+                live.standing.state.as_str()
+            );
+            return Err(DecisionError::NotPossible(why));
+        };
         match &decided.what {
+            Verb::Retry { .. } if reason == Review::Doubt(Unsettled::Cancelled) => {
+                let why = "the run was cancelled, so the step is not sent again; resolve it where the effect exists, \
+                           discard it where it does not";
+                Err(DecisionError::NotPossible(why.to_owned()))
+            }
             Verb::Retry { stated_absent } => {
                 self.check_retry(live, *stated_absent, &decided.why)?;
                 let retry = Decision::Retry {

@@ -153,3 +153,46 @@ async fn a_destination_that_commits_late_is_not_asked_before_the_effect_can_be_s
     assert!(requests[1].at_ms - requests[0].at_ms >= 3_000);
     assert_eq!(destination.effects_total(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn asking_by_a_key_that_was_never_sent_proves_nothing() {
+    let destination = Destination::start([Service::crm()]).await.unwrap();
+    let crm = Connection::http("crm", &destination.origin("crm"))
+        .writes("POST /contacts")
+        .asked("10s");
+    let folder = Folder::new().connection(&crm).flow("orders", &orders("orders", CRM));
+    let host = TestHost::start(&folder).await;
+    destination.script_next("crm", [Behaviour::effect_then_reset()]);
+
+    let run = host.order("orders", "A-1").await;
+    let run = host.settle(run).await;
+
+    assert_eq!(
+        destination.effects_total(),
+        1,
+        "the destination knows the record under no key of ours"
+    );
+    assert_eq!(run.state(), run::State::NeedsReview);
+    assert_eq!(
+        about_step(&host.review().await),
+        (Review::Doubt(Unsettled::LookupUnclear), true)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connector_that_never_asks_does_not_keep_a_doubt_from_a_person() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let chat = Connection::http("chat", &destination.origin("chat"))
+        .writes("POST /messages")
+        .reads("GET /messages/{key}")
+        .trust("lookup_after = \"10s\"");
+    let folder = Folder::new().connection(&chat).flow("orders", &orders("orders", CHAT));
+    let host = TestHost::start(&folder).await;
+    destination.script_next("chat", [Behaviour::effect_then_reset()]);
+
+    let run = host.order("orders", "A-1").await;
+    let run = host.settle(run).await;
+
+    assert_eq!(run.state(), run::State::NeedsReview);
+    assert_eq!(destination.count("chat").requests, 1);
+}
