@@ -33,7 +33,7 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         return Ok(Tried::Busy);
     }
     let sight = door.into_sight();
-    let said = Said::from(returned).as_far_as_it_proves(mission, sight.asked_by_key);
+    let said = Said::from(returned).limited_to_what_it_proves(mission, sight.asked_by_key);
     let saw = LookupSight::of(&sight.read_statuses, &mission.approved.terms.trust);
     let finding = judge_lookup(said.report, saw);
     let at_ms = shared.clock.now_ms();
@@ -111,7 +111,7 @@ struct Said {
 impl Said {
     /// Who is asked for a key knows only requests that carried it. Where ours did not, *absent* under that key says
     /// nothing about it, and a resend on its strength would be a second effect.
-    fn as_far_as_it_proves(self, mission: &Mission, asked_by_key: bool) -> Self {
+    fn limited_to_what_it_proves(self, mission: &Mission, asked_by_key: bool) -> Self {
         let carried = mission
             .recorded
             .as_ref()
