@@ -266,7 +266,7 @@ fn row(mission: &Mission, sight: &Sight, verdict: &Verdict, has_intent: bool, en
 }
 
 /// What an attempt says about its destination. A refusal is a sign of health; being told to wait says neither.
-fn health(evidence: Evidence, outcome: Outcome, tried: bool) -> Health {
+pub(super) fn health(evidence: Evidence, outcome: Outcome, tried: bool) -> Health {
     match (evidence, outcome) {
         (Evidence::Answered(425 | 429), _) => Health::Silent,
         (Evidence::Answered(500..=599), _) | (_, Outcome::Unknown) => Health::Bad,

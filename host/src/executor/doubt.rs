@@ -1,6 +1,6 @@
 //! Asking the destination, by the same key, whether the effect exists. It only reads; the rules are the domain's.
 
-use super::attempt::{Tried, read_output, reference};
+use super::attempt::{Tried, health, read_output, reference};
 use super::journal;
 use super::live::LiveStep;
 use super::mission::Mission;
@@ -10,6 +10,7 @@ use crate::ledger;
 use crate::runtime::{GuestDoubt, LookupReturn, Stop};
 use oncegate_domain::doubt::{Circumstances, Finding, FindingReport, LookupSight, judge_lookup};
 use oncegate_domain::evidence::Evidence;
+use oncegate_domain::outcome::Outcome;
 use oncegate_domain::retry::retry_after;
 use oncegate_domain::step::{self, Event, LookupEnd};
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         hold: None,
     };
     let gate = shared.gate(&mission.approved);
+    // A lookup may be the breaker's probe: unless it reports back, everybody else waits for nothing.
+    gate.note(mission.step, health(sight.read, Outcome::Unsent, sight.tried), at_ms);
     gate.heed(sight.read, end.retry_after, at_ms, mission.policy.wait_longest_ms);
     let (output, bad_output) = match finding {
         Finding::Found => read_output(mission, said.output.as_deref()),
