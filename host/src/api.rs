@@ -16,7 +16,6 @@ use crate::clock::SharedClock;
 use crate::executor::{DecisionError, Executor};
 use crate::ledger::{Ledger, LedgerError, Page};
 use crate::problem::Problem;
-use crate::runtime::Runtime;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Router, middleware};
@@ -35,8 +34,6 @@ pub struct Api {
     pub catalog: Catalog,
     /// Carries out decisions.
     pub executor: Executor,
-    /// Compiles connectors.
-    pub runtime: Runtime,
     /// The time.
     pub clock: SharedClock,
     /// The names under which this host may be called.

@@ -134,7 +134,6 @@ impl Host {
             ledger: self.ledger.clone(),
             catalog: self.catalog.clone(),
             executor: self.executor.clone(),
-            runtime: self.runtime.clone(),
             clock: Arc::clone(&self.clock),
             names: Names {
                 listen,
