@@ -13,8 +13,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Different steps in a row that must fail before the breaker opens.
 const BREAKER_TRIPS_AT: usize = 3;
-/// How long an open breaker waits before it lets one step through.
-const BREAKER_OPEN_MS: i64 = 10_000;
+/// How long a breaker that just opened waits before it lets one step through; each failed probe doubles it, so that a
+/// blip costs a second, and a long outage costs few probes (each may leave a step in doubt).
+const BREAKER_OPEN_FIRST_MS: i64 = 1_000;
+/// The longest time between two probes.
+const BREAKER_OPEN_LONGEST_MS: i64 = 60_000;
+/// A probe that has not reported back by then no longer keeps the next one away.
+const BREAKER_PROBE_MS: i64 = 10_000;
 
 /// Pace limits of one connection, as its operator set them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,12 +107,15 @@ enum Breaker {
     Closed,
     /// The different steps that failed in a row.
     Counting(Vec<Id>),
+    /// Nobody goes; `open_ms` is how long this opening lasts.
     Open {
         until_ms: i64,
+        open_ms: i64,
     },
     /// One step is on its way to find out; should it never report back, the next one may try after `until_ms`.
     Probing {
         until_ms: i64,
+        open_ms: i64,
     },
 }
 
@@ -189,18 +197,26 @@ impl Breaker {
     fn closed_until(&self, now_ms: i64) -> Option<i64> {
         match self {
             Self::Closed | Self::Counting(_) => None,
-            Self::Open { until_ms } | Self::Probing { until_ms } => (now_ms < *until_ms).then_some(*until_ms),
+            Self::Open { until_ms, .. } | Self::Probing { until_ms, .. } => (now_ms < *until_ms).then_some(*until_ms),
         }
     }
 
     fn let_through(&mut self, now_ms: i64) {
         match self {
             Self::Closed | Self::Counting(_) => {}
-            Self::Open { .. } | Self::Probing { .. } => {
+            Self::Open { open_ms, .. } | Self::Probing { open_ms, .. } => {
                 *self = Self::Probing {
-                    until_ms: now_ms + BREAKER_OPEN_MS,
+                    until_ms: now_ms + BREAKER_PROBE_MS,
+                    open_ms: *open_ms,
                 }
             }
+        }
+    }
+
+    fn opened(now_ms: i64, open_ms: i64) -> Self {
+        Self::Open {
+            until_ms: now_ms + open_ms,
+            open_ms,
         }
     }
 
@@ -208,7 +224,13 @@ impl Breaker {
     fn note(&mut self, step: Id, health: Health, now_ms: i64) {
         match (health, &mut *self) {
             (Health::Good, _) => *self = Self::Closed,
-            (Health::Silent, Self::Probing { .. }) => *self = Self::Open { until_ms: now_ms },
+            // It found nothing out: the next one may try at once.
+            (Health::Silent, Self::Probing { open_ms, .. }) => {
+                *self = Self::Open {
+                    until_ms: now_ms,
+                    open_ms: *open_ms,
+                }
+            }
             (Health::Silent, Self::Closed | Self::Counting(_) | Self::Open { .. }) => {}
             (Health::Bad, Self::Closed) => *self = Self::Counting(vec![step]),
             (Health::Bad, Self::Counting(steps)) => {
@@ -216,15 +238,11 @@ impl Breaker {
                     steps.push(step);
                 }
                 if steps.len() >= BREAKER_TRIPS_AT {
-                    *self = Self::Open {
-                        until_ms: now_ms + BREAKER_OPEN_MS,
-                    };
+                    *self = Self::opened(now_ms, BREAKER_OPEN_FIRST_MS);
                 }
             }
-            (Health::Bad, Self::Probing { .. }) => {
-                *self = Self::Open {
-                    until_ms: now_ms + BREAKER_OPEN_MS,
-                }
+            (Health::Bad, Self::Probing { open_ms, .. }) => {
+                *self = Self::opened(now_ms, (*open_ms * 2).min(BREAKER_OPEN_LONGEST_MS));
             }
             (Health::Bad, Self::Open { .. }) => {}
         }
@@ -280,15 +298,34 @@ mod tests {
         );
         breaker.note(id(2), Health::Bad, 0);
         breaker.note(id(3), Health::Bad, 0);
-        assert_eq!(breaker.closed_until(0), Some(BREAKER_OPEN_MS));
-        breaker.let_through(BREAKER_OPEN_MS);
+        assert_eq!(breaker.closed_until(0), Some(1_000));
+        breaker.let_through(1_000);
+        assert_eq!(breaker.closed_until(1_000), Some(11_000), "one probe at a time");
+        breaker.note(id(4), Health::Good, 1_000);
+        assert_eq!(breaker.closed_until(1_000), None);
+    }
+
+    #[test]
+    fn the_longer_an_outage_lasts_the_fewer_probes_go_out() {
+        let mut breaker = Breaker::default();
+        for n in 1..=3 {
+            breaker.note(id(n), Health::Bad, 0);
+        }
+        let mut probes_ms = Vec::new();
+        while let Some(until_ms) = breaker.closed_until(probes_ms.last().copied().unwrap_or_default()) {
+            breaker.let_through(until_ms);
+            breaker.note(id(4), Health::Bad, until_ms);
+            probes_ms.push(until_ms);
+            if probes_ms.len() == 9 {
+                break;
+            }
+        }
+        let gaps: Vec<i64> = probes_ms.windows(2).map(|two| two[1] - two[0]).collect();
         assert_eq!(
-            breaker.closed_until(BREAKER_OPEN_MS),
-            Some(2 * BREAKER_OPEN_MS),
-            "one probe at a time"
+            gaps,
+            [2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000],
+            "and never more than a minute apart, so that it closes soon after the destination is back"
         );
-        breaker.note(id(4), Health::Good, BREAKER_OPEN_MS);
-        assert_eq!(breaker.closed_until(BREAKER_OPEN_MS), None);
     }
 
     #[test]
