@@ -1,25 +1,22 @@
-//! Who may go now: one gate per connection (concurrency, own rate, the destination's `Retry-After`, a plain breaker).
+//! Who may go now: one gate per connection (concurrency, own rate, the destination's `Retry-After`, a breaker). Who has
+//! to queue for a place goes by age, oldest first.
 //!
 //! Everything here is about pace. A step that is told to wait keeps its attempts (DESIGN section 4); whether a step may
 //! be tried at all is decided elsewhere, and nothing here knows what a step does.
 
+mod breaker;
+
+pub use breaker::Health;
+
+use crate::clock::SharedClock;
+use breaker::Breaker;
 use oncegate_domain::evidence::Evidence;
 use oncegate_domain::id::Id;
 use oncegate_domain::retry::RetryAfter;
 use oncegate_domain::step::Wait;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-/// Different steps in a row that must fail before the breaker opens.
-const BREAKER_TRIPS_AT: usize = 3;
-/// How long a breaker that just opened waits before it lets one step through; each failed probe doubles it, so that a
-/// blip costs a second, and a long outage costs few probes (each may leave a step in doubt).
-const BREAKER_OPEN_FIRST_MS: i64 = 1_000;
-/// The longest time between two probes.
-const BREAKER_OPEN_LONGEST_MS: i64 = 60_000;
-/// A probe that has not reported back by then no longer keeps the next one away.
-const BREAKER_PROBE_MS: i64 = 10_000;
+use tokio::sync::oneshot;
 
 /// Pace limits of one connection, as its operator set them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,35 +28,31 @@ pub struct Pace {
 }
 
 /// All gates of this host.
-#[derive(Default)]
 pub struct Gates {
+    clock: SharedClock,
     gates: Mutex<HashMap<String, Arc<Gate>>>,
 }
 
 impl Gates {
-    /// The gate of a connection; a changed pace makes a new gate, whose pause and breaker start afresh.
-    pub fn of(&self, connection: &str, pace: Pace) -> Arc<Gate> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        match gates.get(connection) {
-            Some(gate) if gate.pace == pace => Arc::clone(gate),
-            Some(_) | None => {
-                let gate = Arc::new(Gate::new(pace));
-                gates.insert(connection.to_owned(), Arc::clone(&gate));
-                gate
-            }
+    /// No gates yet.
+    pub fn new(clock: SharedClock) -> Self {
+        Self {
+            clock,
+            gates: Mutex::default(),
         }
     }
-}
 
-/// How the last exchange with a destination speaks for its health.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
-    /// It answered like a destination that works.
-    Good,
-    /// Unknown, unsent or 5xx.
-    Bad,
-    /// Says nothing (denied, refused before anything was tried, a pace answer).
-    Silent,
+    /// The gate of a connection. A changed pace changes the gate; what the destination asked for stays.
+    pub fn of(&self, connection: &str, pace: Pace) -> Arc<Gate> {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(gate) = gates.get(connection) {
+            gate.state().pace = pace;
+            return Arc::clone(gate);
+        }
+        let gate = Arc::new(Gate::new(Arc::clone(&self.clock), pace));
+        gates.insert(connection.to_owned(), Arc::clone(&gate));
+        gate
+    }
 }
 
 /// What a gate says to a step that wants to go.
@@ -80,51 +73,51 @@ pub enum Admission {
     },
 }
 
-/// A slot of a connection's concurrency.
+/// A place among the steps that a connection has under way. Whoever drops it lets the next one go, so that a step that
+/// was admitted to find out whether the destination is back, and then had nothing to send, holds up nobody.
 pub struct Slot {
-    _permit: OwnedSemaphorePermit,
+    gate: Arc<Gate>,
+    step: Id,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.gate.state().under_way.remove(&self.step);
+        self.gate.admit_next();
+    }
 }
 
 /// The gate of one connection.
 pub struct Gate {
-    pace: Pace,
-    slots: Arc<Semaphore>,
+    clock: SharedClock,
     state: Mutex<GateState>,
 }
 
-#[derive(Default)]
 struct GateState {
+    pace: Pace,
     /// The next start that our own rate allows, in microseconds on the ledger's clock.
     next_start_us: i64,
     /// The destination said: not before.
     paused_until_ms: i64,
     breaker: Breaker,
-}
-
-#[derive(Default)]
-enum Breaker {
-    #[default]
-    Closed,
-    /// The different steps that failed in a row.
-    Counting(Vec<Id>),
-    /// Nobody goes; `open_ms` is how long this opening lasts.
-    Open {
-        until_ms: i64,
-        open_ms: i64,
-    },
-    /// One step is on its way to find out; should it never report back, the next one may try after `until_ms`.
-    Probing {
-        until_ms: i64,
-        open_ms: i64,
-    },
+    /// The steps that hold a slot, and the breaker's era in which each began.
+    under_way: HashMap<Id, u64>,
+    /// Who waits for a place, oldest first.
+    queue: BTreeMap<(i64, Id), oneshot::Sender<Admission>>,
 }
 
 impl Gate {
-    fn new(pace: Pace) -> Self {
+    fn new(clock: SharedClock, pace: Pace) -> Self {
         Self {
-            pace,
-            slots: Arc::new(Semaphore::new(pace.concurrency.max(1))),
-            state: Mutex::default(),
+            clock,
+            state: Mutex::new(GateState {
+                pace,
+                next_start_us: 0,
+                paused_until_ms: 0,
+                breaker: Breaker::default(),
+                under_way: HashMap::new(),
+                queue: BTreeMap::new(),
+            }),
         }
     }
 
@@ -132,35 +125,59 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a free slot, then says whether a step may go. Our own rate is kept by whoever holds a slot, so that
-    /// those behind queue up in order instead of all waking at the same moment; every other wait is returned, so that
-    /// the step can say why it is where it is.
-    pub async fn admit(&self, now_ms: impl Fn() -> i64) -> Admission {
-        // The semaphore is never closed; a failure here could only mean that the host is going down.
-        let Ok(permit) = Arc::clone(&self.slots).acquire_owned().await else {
-            return Admission::Wait {
-                reason: Wait::Paused,
-                until_ms: now_ms() + 1_000,
-            };
-        };
-        match self.state().turn(now_ms(), self.pace) {
-            Ok(start_ms) => Admission::Go {
-                slot: Slot { _permit: permit },
-                start_ms,
-            },
-            Err((reason, until_ms)) => Admission::Wait { reason, until_ms },
+    /// Waits for a place, behind all steps that were ready before `ready_ms`, then says whether the step may go. Our own
+    /// rate is kept by whoever holds a slot, so that those behind queue up in order instead of all waking at the same
+    /// moment; every other wait is returned, so that the step can say why it is where it is.
+    pub async fn admit(self: &Arc<Self>, step: Id, ready_ms: i64) -> Admission {
+        let (told, answer) = oneshot::channel();
+        self.state().queue.insert((ready_ms, step), told);
+        self.admit_next();
+        // A gate never drops a sender that it has not answered, but for a newer request of the same step.
+        answer.await.unwrap_or_else(|_| Admission::Wait {
+            reason: Wait::Paused,
+            until_ms: self.clock.now_ms() + 1_000,
+        })
+    }
+
+    /// Answers all who can be answered now.
+    fn admit_next(self: &Arc<Self>) {
+        // Told after the lock is given back: a slot that nobody waits for any more is dropped on the spot, and its drop
+        // takes the lock.
+        let mut answers = Vec::new();
+        {
+            let mut state = self.state();
+            let now_ms = self.clock.now_ms();
+            if let Some((reason, until_ms)) = state.closed(now_ms) {
+                for (_, told) in std::mem::take(&mut state.queue) {
+                    answers.push((told, Admission::Wait { reason, until_ms }));
+                }
+            }
+            while state.has_room()
+                && let Some(((_, step), told)) = state.queue.pop_first()
+            {
+                let start_ms = state.begin(step, now_ms);
+                let gate = Arc::clone(self);
+                let slot = Slot { gate, step };
+                answers.push((told, Admission::Go { slot, start_ms }));
+            }
+        }
+        for (told, admission) in answers {
+            drop(told.send(admission));
         }
     }
 
     /// Keeps everybody away until then: the destination asked for it.
-    pub fn pause_until(&self, until_ms: i64) {
-        let mut state = self.state();
-        state.paused_until_ms = state.paused_until_ms.max(until_ms);
+    pub fn pause_until(self: &Arc<Self>, until_ms: i64) {
+        {
+            let mut state = self.state();
+            state.paused_until_ms = state.paused_until_ms.max(until_ms);
+        }
+        self.admit_next();
     }
 
     /// Keeps everybody away where the destination said so on the wire. An absurd time is not believed: the step that got
     /// it goes to a person, and the others find out for themselves.
-    pub fn heed(&self, evidence: Evidence, told: RetryAfter, now_ms: i64, wait_longest_ms: u64) {
+    pub fn heed(self: &Arc<Self>, evidence: Evidence, told: RetryAfter, now_ms: i64, wait_longest_ms: u64) {
         match (evidence, told) {
             (Evidence::Answered(425 | 429 | 503), RetryAfter::Until(until_ms))
                 if until_ms <= now_ms.saturating_add_unsigned(wait_longest_ms) =>
@@ -171,175 +188,47 @@ impl Gate {
         }
     }
 
-    /// Takes note of how an attempt of `step` went.
-    pub fn note(&self, step: Id, health: Health, now_ms: i64) {
-        self.state().breaker.note(step, health, now_ms);
+    /// Takes note of how an exchange of `step`, which holds a slot, went.
+    pub fn note(self: &Arc<Self>, step: Id, health: Health, now_ms: i64) {
+        {
+            let mut state = self.state();
+            let (Some(&era), full) = (state.under_way.get(&step), state.pace.concurrency) else {
+                return;
+            };
+            state.breaker.note(step, era, health, now_ms, full);
+        }
+        self.admit_next();
     }
 }
 
 impl GateState {
-    /// When the step may start; or why it has to wait, and until when.
-    fn turn(&mut self, now_ms: i64, pace: Pace) -> Result<i64, (Wait, i64)> {
+    /// Why nobody may go now, and until when.
+    fn closed(&self, now_ms: i64) -> Option<(Wait, i64)> {
         if now_ms < self.paused_until_ms {
-            return Err((Wait::RateLimited, self.paused_until_ms));
+            return Some((Wait::RateLimited, self.paused_until_ms));
         }
-        if let Some(until_ms) = self.breaker.closed_until(now_ms) {
-            return Err((Wait::BreakerOpen, until_ms));
-        }
-        self.breaker.let_through(now_ms);
+        let until_ms = self.breaker.closed_until(now_ms)?;
+        Some((Wait::BreakerOpen, until_ms))
+    }
+
+    /// Whether one more may go. What began before the breaker last opened takes a place of the connection's, but none of
+    /// the ramp's.
+    fn has_room(&self) -> bool {
+        let full = self.pace.concurrency.max(1);
+        let at_once = self.breaker.at_once_max(full);
+        let era = self.breaker.era();
+        self.under_way.len() < full
+            && (at_once == full || self.under_way.values().filter(|began| **began == era).count() < at_once)
+    }
+
+    /// Gives the step a place; when it may start.
+    fn begin(&mut self, step: Id, now_ms: i64) -> i64 {
+        self.under_way.insert(step, self.breaker.era());
         let start_us = self.next_start_us.max(now_ms * 1_000);
-        self.next_start_us = start_us + pace.interval_us;
-        Ok(start_us.div_euclid(1_000) + i64::from(start_us.rem_euclid(1_000) > 0))
-    }
-}
-
-impl Breaker {
-    fn closed_until(&self, now_ms: i64) -> Option<i64> {
-        match self {
-            Self::Closed | Self::Counting(_) => None,
-            Self::Open { until_ms, .. } | Self::Probing { until_ms, .. } => (now_ms < *until_ms).then_some(*until_ms),
-        }
-    }
-
-    fn let_through(&mut self, now_ms: i64) {
-        match self {
-            Self::Closed | Self::Counting(_) => {}
-            Self::Open { open_ms, .. } | Self::Probing { open_ms, .. } => {
-                *self = Self::Probing {
-                    until_ms: now_ms + BREAKER_PROBE_MS,
-                    open_ms: *open_ms,
-                }
-            }
-        }
-    }
-
-    fn opened(now_ms: i64, open_ms: i64) -> Self {
-        Self::Open {
-            until_ms: now_ms + open_ms,
-            open_ms,
-        }
-    }
-
-    /// Only *different* steps count: one step that fails over and over says more about itself than about the destination.
-    fn note(&mut self, step: Id, health: Health, now_ms: i64) {
-        match (health, &mut *self) {
-            (Health::Good, _) => *self = Self::Closed,
-            // It found nothing out: the next one may try at once.
-            (Health::Silent, Self::Probing { open_ms, .. }) => {
-                *self = Self::Open {
-                    until_ms: now_ms,
-                    open_ms: *open_ms,
-                }
-            }
-            (Health::Silent, Self::Closed | Self::Counting(_) | Self::Open { .. }) => {}
-            (Health::Bad, Self::Closed) => *self = Self::Counting(vec![step]),
-            (Health::Bad, Self::Counting(steps)) => {
-                if !steps.contains(&step) {
-                    steps.push(step);
-                }
-                if steps.len() >= BREAKER_TRIPS_AT {
-                    *self = Self::opened(now_ms, BREAKER_OPEN_FIRST_MS);
-                }
-            }
-            (Health::Bad, Self::Probing { open_ms, .. }) => {
-                *self = Self::opened(now_ms, (*open_ms * 2).min(BREAKER_OPEN_LONGEST_MS));
-            }
-            (Health::Bad, Self::Open { .. }) => {}
-        }
+        self.next_start_us = start_us + self.pace.interval_us;
+        start_us.div_euclid(1_000) + i64::from(start_us.rem_euclid(1_000) > 0)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PACE: Pace = Pace {
-        concurrency: 2,
-        interval_us: 100_000,
-    };
-
-    fn id(n: u8) -> Id {
-        Id::new(1_000, [n; 10])
-    }
-
-    #[test]
-    fn own_rate_spaces_the_starts() {
-        let mut state = GateState::default();
-        assert_eq!(
-            [0; 3].map(|_| state.turn(1_000, PACE)),
-            [Ok(1_000), Ok(1_100), Ok(1_200)]
-        );
-        assert_eq!(
-            state.turn(9_000, PACE),
-            Ok(9_000),
-            "time that went by unused is not saved up"
-        );
-    }
-
-    #[test]
-    fn a_pause_asked_for_by_the_destination_holds_everybody_until_then() {
-        let gate = Gate::new(PACE);
-        gate.pause_until(5_000);
-        gate.pause_until(3_000);
-        assert_eq!(gate.state().turn(4_999, PACE), Err((Wait::RateLimited, 5_000)));
-        assert_eq!(gate.state().turn(5_000, PACE), Ok(5_000));
-    }
-
-    #[test]
-    fn three_different_steps_in_a_row_open_the_breaker_and_one_probe_closes_it() {
-        let mut breaker = Breaker::default();
-        for _ in 0..9 {
-            breaker.note(id(1), Health::Bad, 0);
-        }
-        assert_eq!(
-            breaker.closed_until(0),
-            None,
-            "one step alone says little about the destination"
-        );
-        breaker.note(id(2), Health::Bad, 0);
-        breaker.note(id(3), Health::Bad, 0);
-        assert_eq!(breaker.closed_until(0), Some(1_000));
-        breaker.let_through(1_000);
-        assert_eq!(breaker.closed_until(1_000), Some(11_000), "one probe at a time");
-        breaker.note(id(4), Health::Good, 1_000);
-        assert_eq!(breaker.closed_until(1_000), None);
-    }
-
-    #[test]
-    fn the_longer_an_outage_lasts_the_fewer_probes_go_out() {
-        let mut breaker = Breaker::default();
-        for n in 1..=3 {
-            breaker.note(id(n), Health::Bad, 0);
-        }
-        let mut probes_ms = Vec::new();
-        while let Some(until_ms) = breaker.closed_until(probes_ms.last().copied().unwrap_or_default()) {
-            breaker.let_through(until_ms);
-            breaker.note(id(4), Health::Bad, until_ms);
-            probes_ms.push(until_ms);
-            if probes_ms.len() == 9 {
-                break;
-            }
-        }
-        let gaps: Vec<i64> = probes_ms.windows(2).map(|two| two[1] - two[0]).collect();
-        assert_eq!(
-            gaps,
-            [2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000],
-            "and never more than a minute apart, so that it closes soon after the destination is back"
-        );
-    }
-
-    #[test]
-    fn a_good_answer_starts_the_count_anew() {
-        let mut breaker = Breaker::default();
-        for (step, health) in [
-            (1, Health::Bad),
-            (2, Health::Bad),
-            (3, Health::Good),
-            (4, Health::Bad),
-            (5, Health::Bad),
-        ] {
-            breaker.note(id(step), health, 0);
-        }
-        assert_eq!(breaker.closed_until(0), None);
-    }
-}
+mod tests;

@@ -168,7 +168,8 @@ impl Shared {
             }));
         };
         let gate = self.gates.of(&live.connection, pace);
-        match gate.admit(|| self.clock.now_ms()).await {
+        let ready_ms = live.standing.ready_ms.unwrap_or_default();
+        match gate.admit(live.id, ready_ms).await {
             Admission::Go { slot, start_ms } => {
                 if !self.sleep_until(start_ms).await {
                     return Ok(None);

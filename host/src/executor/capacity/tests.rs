@@ -1,0 +1,186 @@
+use super::*;
+use crate::clock::{Clock, ManualClock};
+use std::collections::VecDeque;
+use tokio::task::JoinHandle;
+
+const PACE: Pace = Pace {
+    concurrency: 2,
+    interval_us: 0,
+};
+
+fn id(n: u8) -> Id {
+    Id::new(1_000, [n; 10])
+}
+
+fn gate(pace: Pace) -> (Arc<Gate>, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::new(1_000));
+    let shared: SharedClock = clock.clone();
+    (Arc::new(Gate::new(shared, pace)), clock)
+}
+
+/// What a gate says at once.
+async fn said(gate: &Arc<Gate>, step: u8) -> Admission {
+    gate.admit(id(step), 0).await
+}
+
+async fn slot(gate: &Arc<Gate>, step: u8) -> Slot {
+    match said(gate, step).await {
+        Admission::Go { slot, .. } => slot,
+        Admission::Wait { reason, until_ms } => panic!("step {step} waits: {reason:?} until {until_ms}"),
+    }
+}
+
+async fn waits(gate: &Arc<Gate>, step: u8) -> (Wait, i64) {
+    match said(gate, step).await {
+        Admission::Go { .. } => panic!("step {step} may go"),
+        Admission::Wait { reason, until_ms } => (reason, until_ms),
+    }
+}
+
+/// A step that has come to the gate and stands in its queue.
+async fn queued(gate: &Arc<Gate>, step: u8, ready_ms: i64) -> JoinHandle<Admission> {
+    let asking = tokio::spawn({
+        let gate = Arc::clone(gate);
+        async move { gate.admit(id(step), ready_ms).await }
+    });
+    while !gate.state().queue.contains_key(&(ready_ms, id(step))) {
+        tokio::task::yield_now().await;
+    }
+    asking
+}
+
+#[tokio::test]
+async fn own_rate_spaces_the_starts_and_saves_nothing_up() {
+    let (gate, clock) = gate(Pace {
+        concurrency: 9,
+        interval_us: 100_000,
+    });
+    let mut starts = Vec::new();
+    for step in 0..4 {
+        if step == 3 {
+            clock.advance(8_000);
+        }
+        let Admission::Go { start_ms, slot } = said(&gate, step).await else {
+            panic!("nothing closes the gate")
+        };
+        starts.push((start_ms, slot));
+    }
+    let starts: Vec<i64> = starts.into_iter().map(|(start_ms, _)| start_ms).collect();
+    assert_eq!(starts, [1_000, 1_100, 1_200, 9_000]);
+}
+
+#[tokio::test]
+async fn a_pause_asked_for_by_the_destination_holds_everybody_until_then() {
+    let (gate, clock) = gate(PACE);
+    gate.pause_until(5_000);
+    gate.pause_until(3_000);
+    assert_eq!(waits(&gate, 1).await, (Wait::RateLimited, 5_000));
+    clock.advance_to(5_000);
+    drop(slot(&gate, 1).await);
+}
+
+#[tokio::test]
+async fn a_pause_reaches_those_who_stand_in_the_queue() {
+    let (gate, _clock) = gate(PACE);
+    let _busy = (slot(&gate, 1).await, slot(&gate, 2).await);
+    let third = queued(&gate, 3, 0).await;
+    gate.pause_until(5_000);
+    let answer = third.await.expect("the task lives");
+    assert!(matches!(answer, Admission::Wait { until_ms: 5_000, .. }));
+}
+
+#[tokio::test]
+async fn a_free_place_goes_to_the_oldest() {
+    let (gate, _clock) = gate(PACE);
+    let mut busy = VecDeque::from([slot(&gate, 1).await, slot(&gate, 2).await]);
+    let mut young = queued(&gate, 3, 900).await;
+    let old = queued(&gate, 4, 100).await;
+    busy.pop_front();
+    let old = old.await.expect("the task lives");
+    assert!(matches!(old, Admission::Go { .. }));
+    assert!(still_waits(&mut young).await, "the younger one still waits");
+    busy.pop_front();
+    assert!(matches!(young.await.expect("the task lives"), Admission::Go { .. }));
+}
+
+async fn still_waits(task: &mut JoinHandle<Admission>) -> bool {
+    for _ in 0..8 {
+        tokio::task::yield_now().await;
+    }
+    !task.is_finished()
+}
+
+#[tokio::test]
+async fn after_an_outage_one_goes_and_the_others_follow_when_it_comes_back_well() {
+    let (gate, clock) = gate(Pace {
+        concurrency: 4,
+        interval_us: 0,
+    });
+    for step in 1..=3 {
+        let held = slot(&gate, step).await;
+        gate.note(id(step), Health::Bad, clock.now_ms());
+        drop(held);
+    }
+    let (reason, until_ms) = waits(&gate, 4).await;
+    assert_eq!(reason, Wait::BreakerOpen);
+    clock.advance_to(until_ms);
+
+    let probe = slot(&gate, 4).await;
+    let mut behind = [queued(&gate, 5, 5).await, queued(&gate, 6, 6).await];
+    assert!(still_waits(&mut behind[0]).await, "one probe at a time");
+    // It had nothing to send after all: the next one finds out.
+    drop(probe);
+    let [fifth, mut sixth] = behind;
+    let Ok(Admission::Go { slot: fifth, .. }) = fifth.await else {
+        panic!("the next one goes when the first reports nothing")
+    };
+    assert!(still_waits(&mut sixth).await);
+    gate.note(id(5), Health::Good, clock.now_ms());
+    assert!(
+        matches!(sixth.await, Ok(Admission::Go { .. })),
+        "without waiting for its slot"
+    );
+    drop(fifth);
+}
+
+#[tokio::test]
+async fn a_failed_probe_sends_the_queue_away() {
+    let (gate, clock) = gate(PACE);
+    for step in 1..=3 {
+        let held = slot(&gate, step).await;
+        gate.note(id(step), Health::Bad, clock.now_ms());
+        drop(held);
+    }
+    clock.advance(1_000);
+    let _probe = slot(&gate, 4).await;
+    let behind = queued(&gate, 5, 0).await;
+    gate.note(id(4), Health::Bad, clock.now_ms());
+    let answer = behind.await.expect("the task lives");
+    assert!(matches!(
+        answer,
+        Admission::Wait {
+            reason: Wait::BreakerOpen,
+            ..
+        }
+    ));
+}
+
+#[tokio::test]
+async fn who_gave_up_waiting_keeps_no_place() {
+    let (gate, _clock) = gate(PACE);
+    let mut busy = VecDeque::from([slot(&gate, 1).await, slot(&gate, 2).await]);
+    let gone = queued(&gate, 3, 0).await;
+    gone.abort();
+    assert!(gone.await.is_err());
+    busy.pop_front();
+    drop(slot(&gate, 4).await);
+}
+
+#[tokio::test]
+async fn a_changed_pace_keeps_what_the_destination_asked_for() {
+    let clock: SharedClock = Arc::new(ManualClock::new(1_000));
+    let gates = Gates::new(clock);
+    gates.of("crm", PACE).pause_until(5_000);
+    let wider = gates.of("crm", Pace { concurrency: 9, ..PACE });
+    assert_eq!(waits(&wider, 1).await, (Wait::RateLimited, 5_000));
+}
