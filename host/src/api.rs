@@ -2,6 +2,7 @@
 //!
 //! Every handler is thin: it reads the request, asks the room that knows, and shows the answer (`view`).
 
+mod extract;
 mod guard;
 mod health;
 mod installation;
@@ -56,6 +57,12 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/counts", get(health::counts))
         .route("/apply", post(installation::apply))
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing here; the API is at /api/v1/…"))
+        .method_not_allowed_fallback(async || {
+            Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "not with this method; listings are read with GET, and changes are made with POST",
+            )
+        })
         .layer(axum::extract::DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(Arc::clone(&api), guard::admit));
     Router::new()

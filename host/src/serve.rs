@@ -1,5 +1,7 @@
 //! Brings a host up and down: data directory → ledger → catalog → executor → listener, and back in the opposite order.
 
+mod notices;
+
 use crate::api::{self, Api, Names, new_token, token_hash};
 use crate::catalog::folder::FolderError;
 use crate::catalog::{Catalog, CatalogError};
@@ -191,6 +193,9 @@ impl Server {
             apply(&host, folder).await?;
         }
         announce(data, address, &host).await?;
+        for notice in host.notices(address) {
+            tracing::warn!("{notice}");
+        }
         let app = Router::new()
             .merge(triggers::router(Arc::new(host.hooks(config))))
             .merge(api::router(Arc::new(host.api(config, address))));

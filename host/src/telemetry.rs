@@ -1,5 +1,6 @@
 //! The log: one line per thing that happened, in business words. Text from outside is escaped by the formatter.
 
+use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
 /// How the log is written.
@@ -19,7 +20,11 @@ pub fn start(format: LogFormat) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
     let started = match format {
-        LogFormat::Text => builder.with_target(false).try_init(),
+        // Colours are for eyes: in a file they hide words from every search.
+        LogFormat::Text => builder
+            .with_target(false)
+            .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+            .try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
     if started.is_err() {

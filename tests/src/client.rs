@@ -53,9 +53,17 @@ impl Client {
     /// # Panics
     /// The answer is not 200 with JSON.
     pub async fn get(&self, path: &str) -> Value {
-        let answer = self.api("GET", path, &Value::Null).await.unwrap();
+        let answer = self.ask(path).await;
         assert_eq!(answer.status, 200, "GET {path}: {answer:?}");
         answer.json()
+    }
+
+    /// Asks the API; whatever is answered comes back.
+    ///
+    /// # Panics
+    /// Nothing is answered.
+    pub async fn ask(&self, path: &str) -> Answer {
+        self.api("GET", path, &Value::Null).await.unwrap()
     }
 
     /// Posts to the API; whatever is answered comes back.

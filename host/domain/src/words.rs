@@ -145,7 +145,7 @@ impl Display for Blocked {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str(match self {
             Blocked::RequestChanged => "the connector would now send something else than the first time",
-            Blocked::PlaceChanged => "the connection now leads to another account or address than the first time",
+            Blocked::PlaceChanged => "the connection no longer leads to the account and address of the first time",
             Blocked::OtherHost => "it was sent by another host, and the destination would not notice a repeat",
         })
     }

@@ -1,11 +1,12 @@
 //! What describes the installation: flows, connectors, connections, the audit trail, and applying a folder.
 
+use super::extract::{Asked, Sent};
 use super::guard::Caller;
 use super::{Api, PageQuery, ledger_problem, view};
 use crate::catalog::RequestKind;
 use crate::catalog::folder::FolderError;
 use crate::problem::Problem;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use base64::Engine;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-pub(super) async fn audit(State(api): State<Arc<Api>>, Query(query): Query<PageQuery>) -> Result<Json<Value>, Problem> {
+pub(super) async fn audit(State(api): State<Arc<Api>>, Asked(query): Asked<PageQuery>) -> Result<Json<Value>, Problem> {
     let items = api.ledger.audit_list(query.into()).await.map_err(ledger_problem)?;
     Ok(Json(view::items(items.items.iter().map(view::audit), items.next)))
 }
@@ -103,7 +104,7 @@ struct File {
 pub(super) async fn apply(
     State(api): State<Arc<Api>>,
     Extension(Caller(who)): Extension<Caller>,
-    Json(body): Json<ApplyBody>,
+    Sent(body): Sent<ApplyBody>,
 ) -> Result<Json<Value>, Problem> {
     let failed = |error: std::io::Error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
     let folder = tempfile::tempdir().map_err(failed)?;

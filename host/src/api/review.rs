@@ -1,11 +1,12 @@
 //! The review list: what waits for a person, and what they decide.
 
+use super::extract::{Asked, Sent};
 use super::guard::Caller;
 use super::{Api, PageQuery, decision_problem, id, ledger_problem, view};
 use crate::executor::{Decided, Verb};
 use crate::ledger::ReviewSubject;
 use crate::problem::Problem;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::Deserialize;
@@ -22,7 +23,7 @@ pub(super) struct ListQuery {
     limit: Option<u32>,
 }
 
-pub(super) async fn list(State(api): State<Arc<Api>>, Query(query): Query<ListQuery>) -> Result<Json<Value>, Problem> {
+pub(super) async fn list(State(api): State<Arc<Api>>, Asked(query): Asked<ListQuery>) -> Result<Json<Value>, Problem> {
     let page = PageQuery {
         after: query.after,
         limit: query.limit,
@@ -62,7 +63,7 @@ pub(super) async fn decide(
     State(api): State<Arc<Api>>,
     Extension(Caller(who)): Extension<Caller>,
     Path((text, verb)): Path<(String, String)>,
-    Json(body): Json<DecideBody>,
+    Sent(body): Sent<DecideBody>,
 ) -> Result<Json<Value>, Problem> {
     let item = id(&text)?;
     let what = verb_of(&verb, &body)?;

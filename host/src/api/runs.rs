@@ -1,10 +1,11 @@
 //! Runs: what happened to an event, in business words.
 
+use super::extract::{Asked, Sent};
 use super::guard::Caller;
 use super::{Api, PageQuery, decision_problem, id, ledger_problem, view};
 use crate::ledger::RunFilter;
 use crate::problem::Problem;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use oncegate_domain::run;
@@ -23,7 +24,7 @@ pub(super) struct ListQuery {
     limit: Option<u32>,
 }
 
-pub(super) async fn list(State(api): State<Arc<Api>>, Query(query): Query<ListQuery>) -> Result<Json<Value>, Problem> {
+pub(super) async fn list(State(api): State<Arc<Api>>, Asked(query): Asked<ListQuery>) -> Result<Json<Value>, Problem> {
     let flow_id = match &query.flow {
         None => None,
         Some(name) => Some(flow_named(&api, name).await?),
@@ -58,7 +59,7 @@ pub(super) async fn cancel(
     State(api): State<Arc<Api>>,
     Extension(Caller(who)): Extension<Caller>,
     Path(text): Path<String>,
-    Json(body): Json<CancelBody>,
+    Sent(body): Sent<CancelBody>,
 ) -> Result<Json<Value>, Problem> {
     let run = id(&text)?;
     api.executor

@@ -147,10 +147,20 @@ fn step_story(step: &Value) -> String {
     for attempt in step["timeline"].as_array().into_iter().flatten() {
         told += &attempt_story(attempt);
     }
+    // What went wrong without an attempt (a template, a missing grant) is told nowhere else.
+    let last = step["last_error"].as_str().filter(|last| !is_told(step, last));
+    if let (Some(last), "needs_review") = (last, text(step, "state")) {
+        told += &format!("      last error: {}\n", short(last, 300));
+    }
     if let Some(reference) = step["reference"].as_str() {
         told += &format!("      at the destination: {}\n", escape(reference));
     }
     told
+}
+
+fn is_told(step: &Value, message: &str) -> bool {
+    let attempts = step["timeline"].as_array().into_iter().flatten();
+    attempts.into_iter().any(|attempt| attempt["message"] == message)
 }
 
 fn attempt_story(attempt: &Value) -> String {
@@ -222,5 +232,17 @@ Run 01J of website-lead (revision 3)
       at the destination: 4711
 ";
         assert_eq!(story(&run), expected);
+    }
+
+    #[test]
+    fn what_went_wrong_without_an_attempt_is_told() {
+        let message = "`with.text`: steps.crm.output.id is missing";
+        let mut step = json!({
+            "step": "chat", "to": "chat.send", "state": "needs_review", "why": "a template", "last_error": message,
+            "timeline": [],
+        });
+        assert!(step_story(&step).ends_with(&format!("      last error: {message}\n")));
+        step["timeline"] = json!([{ "number": 1, "saw": "answered 422", "outcome": "refused", "message": message }]);
+        assert_eq!(step_story(&step).matches(message).count(), 1);
     }
 }

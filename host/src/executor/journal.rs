@@ -81,7 +81,9 @@ pub fn what_happened(sight: &Sight, connector_says: Option<&str>, outcome: Outco
                 .denied
                 .as_ref()
                 .map(|why| format!("the host denied a request: {why}"));
-            let said = connector_says.map(|text| format!("the connector says: {text}"));
+            // Many connectors repeat what the host saw; once is enough.
+            let news = connector_says.filter(|text| !sight.note.as_ref().is_some_and(|note| note.contains(text)));
+            let said = news.map(|text| format!("the connector says: {text}"));
             let parts: Vec<String> = [denied, sight.note.clone(), said].into_iter().flatten().collect();
             Some(if parts.is_empty() {
                 outcome.to_string()

@@ -128,3 +128,55 @@ async fn a_caller_who_wants_the_result_of_what_needs_a_person_is_told_so() {
     assert_eq!(answer.status, 202, "{answer:?}");
     assert_eq!(answer.json()["state"], "needs_review");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_api_cannot_read_is_answered_like_every_other_error() {
+    let (_destination, host) = host(&orders("orders", CHAT)).await;
+    let answers = [
+        (400, host.client.ask("runs?limit=-1").await),
+        (400, host.client.ask("review?page=2").await),
+        (405, host.client.post("runs", &json!({})).await),
+        (
+            422,
+            host.client
+                .post("apply", &json!({ "files": [], "unheard_of": 1 }))
+                .await,
+        ),
+        (
+            422,
+            host.client
+                .post("runs/01J0000000000000000000000A/cancel", &json!({ "reason": 1 }))
+                .await,
+        ),
+    ];
+    for (status, answer) in answers {
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/problem+json"),
+            "{answer:?}"
+        );
+        assert!(answer.json()["detail"].is_string(), "{answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_says_at_its_start_what_the_first_event_would_find_out() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let chat = Connection::chat(&destination.origin("chat"));
+    let folder = Folder::new()
+        .connection(&chat)
+        .flow("orders", &orders("orders", CHAT).replace(BEARER, "\"none\""));
+    let secret = "kind = \"bearer\"\nsecret = \"token\"\n[secrets]\ntoken = { env = \"ONCEGATE_SECRET_UNSET\" }";
+    let unset = chat.toml().replace("kind = \"none\"", secret);
+    folder.write("connections/chat.toml", unset.as_bytes());
+    let host = TestHost::start(&folder).await;
+    let said = host.inside().notices("0.0.0.0:8080".parse().unwrap());
+    for (notice, about) in said
+        .iter()
+        .zip(["ONCEGATE_SECRET_UNSET", "/hooks/orders", "0.0.0.0:8080"])
+    {
+        assert!(notice.contains(about), "{said:?}");
+    }
+    assert_eq!(said.len(), 3, "{said:?}");
+}
