@@ -3,6 +3,7 @@
 mod client;
 mod connector;
 mod demo;
+mod drill;
 mod flow;
 mod installation;
 mod review;
@@ -86,6 +87,9 @@ enum Command {
     Review(review::ReviewCommand),
     /// See the main job done: 200 leads through a destination that loses answers, with one SIGKILL in the middle.
     Demo(demo::DemoArgs),
+    /// Put a connector or a connection through the acceptance test: lost answers, crashes, refusals, counted at a
+    /// scripted destination.
+    Drill(drill::DrillArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -111,6 +115,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Run(command) => runs::run(place, command).map(|()| true),
         Command::Review(command) => review::run(place, command).map(|()| true),
         Command::Demo(args) => demo::run(args),
+        Command::Drill(args) => drill::run(args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

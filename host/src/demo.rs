@@ -1,7 +1,6 @@
 //! `oncegate demo`: the main job, on a scripted destination that loses answers, with one SIGKILL in the middle. It exits
 //! well only when no lead had two effects and none vanished; the destination is the judge.
 
-mod child;
 mod installation;
 mod leads;
 mod report;
@@ -9,8 +8,8 @@ mod sender;
 
 use crate::clock::{Clock, SystemClock};
 use crate::destination::{Destination, Options};
+use crate::host_process::HostProcess;
 use anyhow::Context;
-use child::HostProcess;
 use leads::Lead;
 use report::Report;
 use sender::Progress;
@@ -25,6 +24,9 @@ const SEED: u64 = 7;
 /// When the work must be done; some seconds are usual, a busy machine takes longer. What is still under way then counts
 /// as lost, for nobody can tell it from what is stuck.
 const DONE_WITHIN: Duration = Duration::from_secs(180);
+
+/// What the demo's connections sign with.
+const SECRETS: [(&str, &str); 1] = [("ONCEGATE_SECRET_DEMO", "demo-token-not-secret")];
 
 /// How the demo is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,7 +94,7 @@ fn play(
     leads: &Arc<Vec<Lead>>,
     say: &dyn Fn(&str),
 ) -> anyhow::Result<(HostProcess, u64)> {
-    let host = HostProcess::start(data, installation, "127.0.0.1:0")?;
+    let host = HostProcess::start(data, installation, "127.0.0.1:0", &SECRETS)?;
     let address = host.address.clone();
     let progress = Arc::new(Progress::default());
     let sending = {
@@ -116,7 +118,7 @@ fn play(
         host.id()
     ));
     host.kill()?;
-    let host = HostProcess::start(data, installation, &address)?;
+    let host = HostProcess::start(data, installation, &address, &SECRETS)?;
     say("The host is up again and reads its ledger.");
     sending
         .join()

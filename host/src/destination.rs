@@ -14,6 +14,7 @@ mod judge;
 mod listener;
 mod rules;
 mod script;
+mod scripted;
 mod seen;
 mod service;
 mod shared;
@@ -26,6 +27,7 @@ pub use chance::Chances;
 pub use judge::{Count, Duplicate, Effect, Tally};
 pub use rules::{On, Rule};
 pub use script::{Answer, Behaviour, Cut, End, Framing, Read};
+pub use scripted::{Scripted, Spoken, Told};
 pub use seen::Seen;
 pub use service::{Dedup, Route, Service};
 
@@ -192,6 +194,11 @@ impl Destination {
             .into_iter()
             .filter(|seen| seen.service == service)
             .collect()
+    }
+
+    /// How many requests came to a service that could have changed something, as far as they were whole.
+    pub fn writes_of(&self, service: &str) -> u64 {
+        self.shared.read(|judge| judge.writes_of(service))
     }
 
     /// How often each key (where there is none: business fact, or body) took effect at a service.

@@ -7,7 +7,7 @@ mod read;
 mod trust;
 
 use super::document::{self, Marks, Problem};
-use super::manifest::{Auth, Dedup, RequestRule};
+use super::manifest::{Auth, Dedup, Example, RequestRule};
 pub use crate::credentials::SecretSource;
 use crate::egress::Origin;
 use serde_json::Value;
@@ -47,6 +47,8 @@ pub struct ConnectionSpec {
     pub trust: TrustSpec,
     /// For one action; what is said here goes before.
     pub actions: BTreeMap<String, ActionTrust>,
+    /// What the drill plays for an action, in place of the manifest's example.
+    pub examples: BTreeMap<String, Example>,
     marks: Marks,
 }
 

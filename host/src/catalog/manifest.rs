@@ -5,12 +5,15 @@
 
 mod action;
 mod dedup;
+mod example;
 mod head;
 mod headers;
 mod rules;
 
 pub(crate) use action::{LOOKUP_AFTER_MS_MAX, broken_rules, shared_path};
 pub(crate) use dedup::read_dedup;
+pub(crate) use example::read_example;
+pub use example::{Example, ExampleAnswer, KEY_MARK, Reply, Says};
 pub(crate) use head::read_auth;
 pub(crate) use headers::{forbidden_header, is_header_name};
 pub use rules::{RequestKind, RequestRule, Segment};
@@ -134,8 +137,8 @@ pub struct Action {
     pub reference: Option<String>,
     /// Everything it may send.
     pub requests: Requests,
-    /// What the drill plays; not read here.
-    pub example: Option<Value>,
+    /// What the drill plays.
+    pub example: Option<Example>,
 }
 
 /// Where the list of an action's requests is.

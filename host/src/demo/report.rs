@@ -1,8 +1,8 @@
 //! What came of it, counted at the destination and asked of the host: the two are compared, lead by lead.
 
-use super::child::HostProcess;
 use super::leads::Lead;
 use crate::destination::Destination;
+use crate::host_process::HostProcess;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};

@@ -132,15 +132,19 @@ impl Connection {
         }
     }
 
+    fn is_write(&self, head: &Head) -> bool {
+        self.service.is_write(&head.method, &head.target)
+    }
+
     fn at_head(&self, head: &Head) -> Option<Behaviour> {
         let key = key_of(&self.service, |name| head.header(name), None);
         let key = match &self.service.dedup {
             Dedup::None | Dedup::Header(_) => Known::Is(key.as_deref()),
-            Dedup::Field(_) | Dedup::Natural(_) => Known::NotYet,
+            Dedup::Field(_) | Dedup::Natural(_) | Dedup::Repeat => Known::NotYet,
         };
         let facts = Facts {
             service: &self.service.name,
-            write: is_write(head),
+            write: self.is_write(head),
             key,
             body: Known::NotYet,
         };
@@ -151,7 +155,7 @@ impl Connection {
     fn at_body(&self, request: &Request) -> Behaviour {
         let text = String::from_utf8_lossy(&request.body);
         let name = &self.service.name;
-        let (key, write) = (request.key.as_deref(), is_write(&request.head));
+        let (key, write) = (request.key.as_deref(), self.is_write(&request.head));
         let facts = Facts {
             service: name,
             write,
@@ -195,7 +199,7 @@ impl Connection {
                 body: r#"{"taken":true}"#.to_owned(),
             };
         };
-        let commit_after_ms = if is_write(&request.head) {
+        let commit_after_ms = if self.is_write(&request.head) {
             self.service.commit_after_ms
         } else {
             0
@@ -227,13 +231,12 @@ impl Connection {
     }
 }
 
-fn is_write(head: &Head) -> bool {
-    !matches!(head.method.as_str(), "GET" | "HEAD")
-}
-
 /// What a well-behaved service does and says.
 fn carry_out(shared: &Shared, service: &Service, request: &Request) -> Said {
     let (method, target) = (&request.head.method, &request.head.target);
+    if let Some(told) = service.scripted(method, target) {
+        return shared.with(|judge| judge.scripted(&service.name, told, request.key.as_deref(), &request.body));
+    }
     if service.takes(method, target) {
         let key = request.key.as_deref();
         let done = shared.with(|judge| judge.commit(&service.name, key, &request.body));

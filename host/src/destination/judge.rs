@@ -6,6 +6,7 @@
 use super::journal::Journal;
 use super::rules::Rules;
 use super::script::Behaviour;
+use super::scripted::{Told, key_in};
 use super::seen::Seen;
 use super::service::{Dedup, Service, text_of};
 use serde::{Deserialize, Serialize};
@@ -228,12 +229,62 @@ impl Judge {
         Ok(said(201, book.take_effect(effect)))
     }
 
+    /// Does what a script says, and says it.
+    pub fn scripted(&mut self, service: &str, told: &Told, key: Option<&str>, body: &[u8]) -> Said {
+        let done = match told {
+            Told::Write(_) => Some(self.commit(service, key, body)),
+            Told::Read(_) | Told::Lookup { .. } => None,
+        };
+        let spoken = match (told, done) {
+            (Told::Write(_), Some(Ok(refused))) if refused.status >= 300 => return refused,
+            (Told::Write(_), Some(Err(error))) => {
+                let why = format!("the journal cannot be written: {:?}", error.kind());
+                return said(500, json!({ "error": why }));
+            }
+            (Told::Write(spoken) | Told::Read(spoken), _) => spoken,
+            (Told::Lookup { found, absent }, _) => {
+                let exists = self.books.get(service).is_some_and(|book| !book.effects.is_empty());
+                if exists { found } else { absent }
+            }
+        };
+        Said {
+            status: spoken.status,
+            body: spoken.with_key(&self.key_seen(service).unwrap_or_default()),
+        }
+    }
+
+    /// The key that a service saw last, wherever a request carried it.
+    fn key_seen(&self, service: &str) -> Option<String> {
+        let header_or_field = match &self.books.get(service)?.service.dedup {
+            Dedup::Header(_) | Dedup::Field(_) => true,
+            Dedup::None | Dedup::Natural(_) | Dedup::Repeat => false,
+        };
+        self.seen
+            .iter()
+            .rev()
+            .filter(|seen| seen.service == service)
+            .find_map(|seen| {
+                let told = seen.key.clone().filter(|_| header_or_field);
+                let headers = seen.headers.iter().map(|(_, value)| value.clone());
+                let texts = headers.chain([seen.text(), seen.path.clone()]);
+                told.or_else(|| texts.into_iter().find_map(|text| key_in(&text).map(str::to_owned)))
+            })
+    }
+
     /// What a service holds under a key.
     pub fn look_up(&self, service: &str, key: &str) -> Said {
         match self.books.get(service).and_then(|book| book.records.get(key)) {
             Some(record) => said(200, record.shown.clone()),
             None => said(404, json!({"error": "no such record"})),
         }
+    }
+
+    /// How many whole requests came that could have changed something.
+    pub fn writes_of(&self, service: &str) -> u64 {
+        let Some(book) = self.books.get(service) else { return 0 };
+        let writes =
+            |seen: &&Seen| seen.service == service && seen.whole && book.service.is_write(&seen.method, &seen.path);
+        self.seen.iter().filter(writes).count() as u64
     }
 
     pub fn tally(&self) -> Tally {
@@ -355,6 +406,7 @@ pub(super) fn key_of(
     match &service.dedup {
         Dedup::None => None,
         Dedup::Header(name) => header(name),
+        Dedup::Repeat => body.map(lossy),
         Dedup::Field(pointer) | Dedup::Natural(pointer) => {
             let body: Value = serde_json::from_slice(body?).ok()?;
             body.pointer(pointer).map(text_of)

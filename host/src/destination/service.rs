@@ -3,6 +3,7 @@
 //! A definition only. It knows no socket and no count.
 
 use super::chance::Chances;
+use super::scripted::Scripted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -30,6 +31,9 @@ pub struct Service {
     /// Misbehaviour by the dice, where no rule says otherwise.
     #[serde(default)]
     pub chances: Option<Chances>,
+    /// Requests that are answered from a script.
+    #[serde(default)]
+    pub scripted: Vec<Scripted>,
 }
 
 /// A method and a path; a path segment `{}` stands for any one segment.
@@ -55,6 +59,8 @@ pub enum Dedup {
     Field(String),
     /// An upsert: records are named by this JSON pointer, and only a body that changes the record is an effect.
     Natural(String),
+    /// The same body again leaves the same state, whatever it is about.
+    Repeat,
 }
 
 impl Service {
@@ -68,6 +74,7 @@ impl Service {
             identity: Vec::new(),
             commit_after_ms: 0,
             chances: None,
+            scripted: Vec::new(),
         }
     }
 
@@ -96,6 +103,15 @@ impl Service {
         Service::new("book", "/contacts")
             .dedup(Dedup::Natural("/email".to_owned()))
             .lookup("/contacts/{}")
+    }
+
+    /// A service that is a script and nothing else.
+    pub fn of_script(name: &str, scripted: Vec<Scripted>) -> Service {
+        Service {
+            writes: Vec::new(),
+            scripted,
+            ..Service::new(name, "/")
+        }
     }
 
     /// The same service under another name.
@@ -184,6 +200,11 @@ impl Route {
             method: method.to_owned(),
             path: path.to_owned(),
         }
+    }
+
+    /// Whether a request is meant; `path` may have a query.
+    pub(super) fn fits(&self, method: &str, path: &str) -> bool {
+        self.method == method && self.segment(path).is_some()
     }
 
     /// What stands at `{}` where the path matches (the empty text where the route has none).

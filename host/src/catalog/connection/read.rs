@@ -1,9 +1,9 @@
 //! Reading a connection file, except its `[trust]`.
 
 use super::super::document::{Fields, Marks, Node, Problems, duration, is_name};
-use super::super::manifest::read_auth;
+use super::super::manifest::{Example, read_auth, read_example};
 use super::SecretSource;
-use super::{ConnectionSpec, FlowPattern, Limits, Rate, trust};
+use super::{ActionTrust, ConnectionSpec, FlowPattern, Limits, Rate, trust};
 use crate::egress::{Cidr, Origin};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -46,6 +46,10 @@ pub(super) fn read_connection(node: &Node, problems: &mut Problems<'_>) -> Optio
         Some(node) => trust::read_trust(node, &place.origins, problems),
         None => Default::default(),
     };
+    let examples = fields
+        .take("examples")
+        .map(|node| read_examples(node, &actions, problems))
+        .unwrap_or_default();
     fields.done(problems);
     Some(ConnectionSpec {
         name: name.unwrap_or_default(),
@@ -62,6 +66,7 @@ pub(super) fn read_connection(node: &Node, problems: &mut Problems<'_>) -> Optio
         settings,
         trust,
         actions,
+        examples,
         marks: Marks::of_document(node, problems),
     })
 }
@@ -305,6 +310,24 @@ fn read_rate(node: &Node, problems: &mut Problems<'_>) -> Option<Rate> {
         );
     }
     rate
+}
+
+fn read_examples(
+    node: &Node,
+    trust: &BTreeMap<String, ActionTrust>,
+    problems: &mut Problems<'_>,
+) -> BTreeMap<String, Example> {
+    let mut examples = BTreeMap::new();
+    let Some(mut table) = Fields::open(node, "[examples]", problems) else {
+        return examples;
+    };
+    for (name, _, node) in table.others() {
+        let rules = trust.get(name).and_then(|trust| trust.requests.as_deref());
+        if let Some(example) = read_example(node, rules, problems) {
+            examples.insert(name.to_owned(), example);
+        }
+    }
+    examples
 }
 
 fn read_settings(fields: &mut Fields<'_>, problems: &mut Problems<'_>) -> Value {

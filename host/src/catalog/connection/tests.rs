@@ -137,7 +137,7 @@ fn unknown_fields_are_errors_everywhere() {
         "account = \"prod\"\nplain_http = true",
         &[
             "4:1: the connection has no field `plain_http`; known here: `account`, `auth`, `connector`, `digest`, `endpoints`, \
-           `flows`, `limits`, `name`, `secrets`, `settings`, `trust`",
+           `examples`, `flows`, `limits`, `name`, `secrets`, `settings`, `trust`",
         ],
     );
 }

@@ -2,6 +2,7 @@
 
 use super::super::document::{At, Fields, Node, Problems, is_name};
 use super::dedup::{read_dedup, read_pointer};
+use super::example::read_example;
 use super::head::{NAME_MEND, read_title};
 use super::rules::{RequestKind, RequestRule, read_rules};
 use super::{Action, Auth, Dedup, Requests};
@@ -43,7 +44,13 @@ pub(super) fn read_action(
         .take("reference")
         .and_then(|node| read_pointer(node, "reference", problems));
     let requests = read_requests(&mut fields, endpoints, problems);
-    let example = fields.take("example").map(Node::to_json);
+    let listed = match &requests {
+        Some(Requests::Listed(rules)) => Some(rules.as_slice()),
+        Some(Requests::Connection) | None => None,
+    };
+    let example = fields
+        .take("example")
+        .and_then(|node| read_example(node, listed, problems));
     fields.done(problems);
     let action = Action {
         name: name?,

@@ -1,4 +1,4 @@
-//! The host as a process of its own, so that it can be killed in the middle of its work.
+//! The host as a process of its own, so that it can be killed in the middle of its work. For the demo and the drill.
 
 use crate::clock::{Clock, SystemClock};
 use anyhow::{Context, bail};
@@ -21,8 +21,12 @@ pub struct HostProcess {
 }
 
 impl HostProcess {
-    /// Starts a host on `data`, listening on `listen` (port 0: a free one), and waits until it is ready.
-    pub fn start(data: &Path, folder: &Path, listen: &str) -> anyhow::Result<Self> {
+    /// Starts this program as a host on `data`, listening on `listen` (port 0: a free one), with `secrets` in its
+    /// environment, and waits until it is ready. Its log goes to `data/host.log`.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn start(data: &Path, folder: &Path, listen: &str, secrets: &[(&str, &str)]) -> anyhow::Result<Self> {
         let _ = std::fs::remove_file(data.join("address"));
         let log = std::fs::OpenOptions::new()
             .create(true)
@@ -34,7 +38,7 @@ impl HostProcess {
             .arg(data)
             .args(["--listen", listen, "--apply"])
             .arg(folder)
-            .env("ONCEGATE_SECRET_DEMO", "demo-token-not-secret")
+            .envs(secrets.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -73,6 +77,9 @@ impl HostProcess {
     }
 
     /// SIGKILL: no farewell, no flush.
+    ///
+    /// # Errors
+    /// It cannot be killed.
     pub fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -84,7 +91,10 @@ impl HostProcess {
         self.child.id()
     }
 
-    /// What the API says.
+    /// What the API says; `path` begins after `/api/v1/`.
+    ///
+    /// # Errors
+    /// It does not answer, or not with JSON.
     pub fn ask(&self, path: &str) -> anyhow::Result<Value> {
         let url = format!("http://{}/api/v1/{path}", self.address);
         let answer = self
