@@ -8,6 +8,8 @@ use crate::clock::{Clock, SystemClock};
 use crate::destination::{Destination, Options};
 use crate::host_process::HostProcess;
 use anyhow::{Context, ensure};
+use oncegate_domain::outcome::Permanent;
+use oncegate_domain::step::Review;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -154,6 +156,8 @@ fn observe(host: &HostProcess, destination: &Destination, cell: &Cell) -> anyhow
     let step = &run["steps"][0];
     observed.state = text(&step["state"]).unwrap_or_default();
     observed.why = text(&step["why"]);
+    let faults = [Permanent::ConnectorFault, Permanent::Denied].map(|fault| Review::Refused(fault).to_string());
+    observed.blamed = observed.why.as_ref().is_some_and(|why| faults.contains(why));
     observed.last_error = text(&step["last_error"]);
     observed.may_exist = run["reviews"][0]["effect_may_exist"].as_bool();
     Ok(observed)

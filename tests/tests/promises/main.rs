@@ -12,6 +12,7 @@ mod closed_world;
 mod connectors_that_lie;
 mod digits;
 mod doubt_sticks;
+mod drilled;
 mod hooks;
 mod killed;
 mod lost_answers;
