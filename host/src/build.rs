@@ -4,6 +4,7 @@
 //! and knows nothing of a running host: no ledger, no connections, no network but cargo's and rustup's own.
 
 mod cargo;
+pub mod scaffold;
 pub mod sources;
 mod toolchain;
 
@@ -75,6 +76,12 @@ pub enum BuildError {
         /// What to do.
         mend: String,
     },
+    /// No connector can be called that.
+    #[error("{0:?} is no connector's name\n  to mend: use 2 to 40 of a-z, 0-9 and -, beginning with a letter")]
+    Name(String),
+    /// The folder of a new connector is there already.
+    #[error("{0} exists already\n  to mend: choose another name, or another place with --in")]
+    Exists(String),
     /// Cargo (or another program) could not be started.
     #[error("`{program}` cannot be started: {why}\n  to mend: install Rust by rustup, https://rustup.rs")]
     Program {

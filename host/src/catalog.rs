@@ -19,6 +19,7 @@ mod snapshot;
 pub use approved::{Approved, Auth, KeyPlace};
 pub use connection::{ConnectionSpec, Limits, Rate};
 pub use document::Problem;
+pub(crate) use document::is_name as is_connector_name;
 pub(crate) use folder::digest_of;
 pub use manifest::{Manifest, RequestKind};
 pub use requests::{Denied, Purpose};

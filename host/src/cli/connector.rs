@@ -2,12 +2,27 @@
 
 use super::installation::{What, list};
 use super::{Listing, Place};
+use crate::build::scaffold::{self, Template};
 use crate::build::{self, BuildOptions};
 use clap::Subcommand;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub enum ConnectorCommand {
+    /// Begin a connector: a Rust crate that builds, passes its tests and its drill at once, with comments that teach.
+    New {
+        /// Its name.
+        name: String,
+        /// What it begins with.
+        #[arg(long, value_enum, default_value = "write")]
+        template: Template,
+        /// The folder in which it is made.
+        #[arg(long = "in", value_name = "FOLDER", default_value = ".")]
+        parent: PathBuf,
+        /// Use the SDK in this folder instead of bringing one along.
+        #[arg(long, value_name = "FOLDER")]
+        sdk: Option<PathBuf>,
+    },
     /// Compile a Rust crate to a connector, and say in words what it may do.
     Build {
         /// The crate's folder, with its `connector.toml`.
@@ -30,6 +45,15 @@ pub enum ConnectorCommand {
 
 pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<()> {
     match command {
+        ConnectorCommand::New {
+            name,
+            template,
+            parent,
+            sdk,
+        } => {
+            let folder = scaffold::new(parent, name, *template, sdk.as_deref())?;
+            print!("{}", begun(&folder, name));
+        }
         ConnectorCommand::Build { path, out } => {
             let options = BuildOptions {
                 path: path.clone(),
@@ -41,4 +65,13 @@ pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<()> {
         ConnectorCommand::List { listing } => list(place, What::Connectors, listing)?,
     }
     Ok(())
+}
+
+/// What to do with a new connector.
+fn begun(folder: &Path, name: &str) -> String {
+    let folder = folder.display();
+    format!(
+        "{name} is in {folder}. Next:\n\n  cd {folder}\n  cargo test\n  oncegate connector build .\n  oncegate drill --connector \
+         target/connectors/{name}.wasm\n"
+    )
 }
