@@ -5,6 +5,7 @@ use super::live::{LiveStep, RunCell};
 use crate::catalog::{Approved, CatalogError, Limits, NotApproved};
 use crate::ledger::StoredIntent;
 use crate::runtime::Component;
+use oncegate_domain::doubt::Dedup;
 use std::sync::Arc;
 
 /// An approved action and the connector that carries it out.
@@ -13,6 +14,18 @@ pub struct Granted {
     pub approved: Arc<Approved>,
     /// The code.
     pub component: Component,
+}
+
+/// What the destination can do about a repeat of the *recorded* request. The operator's word of now is about requests that
+/// are built now; the recorded one carries its key where the connection of then put it, or none at all, and a resend that
+/// rested on a key which does not travel would be a second effect.
+fn honoured(now: &Approved, then: &Approved, intent: &StoredIntent) -> Dedup {
+    match now.terms.dedup {
+        Dedup::None => Dedup::None,
+        dedup @ Dedup::Key { .. } if now.key.is_where(&then.key) => dedup,
+        dedup @ Dedup::Natural { .. } if intent.natural_key.is_some() && now.natural == then.natural => dedup,
+        Dedup::Key { .. } | Dedup::Natural { .. } => Dedup::None,
+    }
 }
 
 /// Why a step may not go on. Nothing was sent.
@@ -37,7 +50,8 @@ impl Shared {
     }
 
     /// For a step in doubt: the connector and the settings of its intent, so that it builds the same request again; but
-    /// the place, the credentials, the limits and the operator's word on the destination are those of now.
+    /// the place, the credentials, the limits and the operator's word on the destination are those of now, as far as that word
+    /// is about the recorded request (see [`honoured`]).
     pub(super) async fn granted_as_recorded(&self, live: &LiveStep, intent: &StoredIntent) -> Result<Granted, Refused> {
         let now = self
             .approved_now(live)
@@ -58,6 +72,7 @@ impl Shared {
         let mut approved = Approved::clone(&then);
         approved.account.clone_from(&now.account);
         approved.terms = now.terms.clone();
+        approved.terms.dedup = honoured(&now, &then, intent);
         approved.places.clone_from(&now.places);
         approved.auth = now.auth.clone();
         approved.secrets.clone_from(&now.secrets);

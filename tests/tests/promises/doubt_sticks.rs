@@ -95,6 +95,49 @@ async fn survives_status(status: u16) {
     sticks(&destination, &host, 2).await;
 }
 
+/// The operator says something else about the destination while a step is in doubt: how often it was asked to do it, and
+/// why the step waits for a person, if it does.
+async fn after_a_change_of(dedup: &str, to: &str) -> (u64, Option<Review>) {
+    let destination = Destination::start([Service::mailer()]).await.unwrap();
+    destination.script_next("mailer", [Behaviour::effect_then_reset()]);
+    let mail = |dedup: &str| {
+        Connection::http("mail", &destination.origin("mailer"))
+            .writes("POST /messages")
+            .trust(&format!("dedup = {dedup}"))
+    };
+    let folder = Folder::new()
+        .connection(&mail(dedup))
+        .flow("orders", &orders("orders", MAIL));
+    let mut host = TestHost::start(&folder).await;
+    let run = host.order("orders", "A-1").await;
+    host.until(run, |view| view.stands("mail") == "retrying").await;
+    host.apply(&folder.connection(&mail(to))).await.unwrap();
+    host.restart().await;
+    let view = host.settle(run).await;
+    assert_eq!(destination.effects_total(), 1, "{:#?}", view.attempts("mail"));
+    let review = (view.stands("mail") == "needs_review").then(|| view.reason("mail"));
+    (destination.count("mailer").requests, review)
+}
+
+const KEYED: &str = "{ kind = \"header\", name = \"Idempotency-Key\", window = \"24h\" }";
+
+/// The request that is in doubt was built under the old word: a resend must not rest on a key that it does not carry.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resend_never_rests_on_a_key_that_the_recorded_request_does_not_carry() {
+    let typing_error = KEYED.replace("Key", "Kye");
+    let natural = "{ kind = \"natural\", key = [\"/body/text\"] }";
+    let review = Some(Review::Doubt(Unsettled::NoWayToAsk));
+    for (dedup, to) in [(typing_error.as_str(), KEYED), (KEYED, natural), (natural, KEYED)] {
+        assert_eq!(after_a_change_of(dedup, to).await, (1, review), "{dedup} → {to}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resend_goes_on_where_only_the_window_was_corrected() {
+    let shorter = KEYED.replace("24h", "12h");
+    assert_eq!(after_a_change_of(KEYED, &shorter).await, (2, None));
+}
+
 /// C23: the operator points the connection elsewhere while a step is in doubt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_doubt_is_neither_asked_nor_sent_at_another_place() {
