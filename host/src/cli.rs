@@ -121,18 +121,30 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("oncegate: {error:#}");
+            eprintln!("oncegate: {}", told(&error));
             ExitCode::FAILURE
         }
     }
 }
 
+/// An error with its causes. Many of our texts hold their cause already; nothing is said twice.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !told.contains(&cause) {
+            told += &format!(": {cause}");
+        }
+    }
+    told
+}
+
 /// Prints an answer: as the API gave it, or for people.
 fn print(answer: &Value, json: bool, for_people: impl FnOnce(&Value) -> String) {
     if json {
-        println!("{answer}");
+        terminal::say(&format!("{answer}\n"));
     } else {
-        print!("{}", for_people(answer));
+        terminal::say(&for_people(answer));
     }
 }
 
@@ -151,7 +163,17 @@ fn more(answer: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::Context;
     use clap::CommandFactory;
+
+    #[test]
+    fn an_error_says_nothing_twice() {
+        let cause = || Err::<(), _>(std::io::Error::other("no room"));
+        let holds = cause().context("cannot write x: no room").unwrap_err();
+        assert_eq!(told(&holds), "cannot write x: no room");
+        let adds = cause().context("cannot write x").unwrap_err();
+        assert_eq!(told(&adds), "cannot write x: no room");
+    }
 
     #[test]
     fn the_commands_are_well_formed() {

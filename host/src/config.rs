@@ -5,6 +5,9 @@ use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+/// Its name.
+const FILE: &str = "oncegate.toml";
+
 /// The settings of one installation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -29,6 +32,8 @@ pub struct Limits {
     pub hook_body_bytes_max: usize,
     /// Time in which a webhook body must have arrived, in milliseconds.
     pub hook_body_ms_max: u64,
+    /// Open connections at the same time; never more than half of the process's file descriptors. More wait.
+    pub connections_max: usize,
     /// Webhooks being taken in at the same time; one more is answered 429.
     pub hooks_at_once_max: usize,
 }
@@ -50,8 +55,23 @@ impl Default for Limits {
             calls_max: 64,
             hook_body_bytes_max: 1 << 20,
             hook_body_ms_max: 10_000,
+            connections_max: 4_096,
             hooks_at_once_max: 512,
         }
+    }
+}
+
+impl Limits {
+    /// Each limit: its name, what it is, and from where to where it may go.
+    fn bounds(&self) -> [(&'static str, u64, u64, u64); 5] {
+        let wide = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+        [
+            ("calls_max", self.calls_max.into(), 1, 1_024),
+            ("hook_body_bytes_max", wide(self.hook_body_bytes_max), 1_024, 64 << 20),
+            ("hook_body_ms_max", self.hook_body_ms_max, 100, 120_000),
+            ("connections_max", wide(self.connections_max), 1, 65_536),
+            ("hooks_at_once_max", wide(self.hooks_at_once_max), 1, 65_536),
+        ]
     }
 }
 
@@ -74,6 +94,20 @@ pub enum ConfigError {
         /// Where and why.
         source: toml::de::Error,
     },
+    /// A limit that no host can keep, or under which it would do nothing.
+    #[error("{}: limits.{name} is {value}; write a whole number from {min} to {max}", path.display())]
+    Limit {
+        /// The file.
+        path: PathBuf,
+        /// Which limit.
+        name: &'static str,
+        /// What stands there.
+        value: u64,
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
     /// `public_url` names no host.
     #[error("{}: public_url {url:?} names no host; write it like \"https://hooks.example.com\"", path.display())]
     PublicUrl {
@@ -90,7 +124,7 @@ impl Config {
     /// # Errors
     /// It cannot be read, is not valid, or names no usable public address.
     pub fn read(folder: &Path) -> Result<Self, ConfigError> {
-        let path = folder.join("oncegate.toml");
+        let path = folder.join(FILE);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -99,11 +133,28 @@ impl Config {
         Self::parse(&text, &path)
     }
 
+    /// Whether the folder holds one.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(FILE).exists()
+    }
+
     fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let config: Self = toml::from_str(text).map_err(|source| ConfigError::Invalid {
             path: path.to_owned(),
             source,
         })?;
+        for (name, value, min, max) in config.limits.bounds() {
+            if !(min..=max).contains(&value) {
+                let path = path.to_owned();
+                return Err(ConfigError::Limit {
+                    path,
+                    name,
+                    value,
+                    min,
+                    max,
+                });
+            }
+        }
         match &config.public_url {
             Some(url) if config.public_host().is_none() => Err(ConfigError::PublicUrl {
                 path: path.to_owned(),
@@ -152,5 +203,17 @@ mod tests {
             Some("hooks.example.com:8443")
         );
         assert!(parse("public_url = \"hooks\"").unwrap_err().contains("names no host"));
+    }
+
+    #[test]
+    fn every_limit_has_bounds_on_both_sides() {
+        let defaults = Limits::default();
+        for (name, value, min, max) in defaults.bounds() {
+            assert!((min..=max).contains(&value), "{name}");
+            for (number, right) in [(min, true), (max, true), (min - 1, false), (max + 1, false)] {
+                let said = parse(&format!("[limits]\n{name} = {number}"));
+                assert_eq!(said.is_ok(), right, "{name} = {number}: {said:?}");
+            }
+        }
     }
 }

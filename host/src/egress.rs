@@ -110,11 +110,19 @@ pub enum NothingSent {
         why: String,
     },
     /// All addresses are closed.
-    #[error("{origin}: not connected: {why}; `allow_addresses` in the connection opens an address on purpose")]
+    #[error("{origin}: not connected: {why}")]
     Forbidden {
         /// Where the request should have gone.
         origin: String,
         /// Which address is closed, and why.
+        why: String,
+    },
+    /// This host has no descriptor, port or memory for one more connection: nothing about the destination.
+    #[error("{origin}: this host cannot open one more connection now: {why}; raise its limit of open files")]
+    Shortage {
+        /// Where the request should have gone.
+        origin: String,
+        /// What the system said.
         why: String,
     },
     /// No connection.

@@ -39,7 +39,9 @@ impl HostProcess {
             .args(["--listen", listen, "--apply"])
             .arg(folder)
             .envs(secrets.iter().copied())
-            .stdin(Stdio::null())
+            // Its end tells the host that we are gone, however we went.
+            .arg("--stop-with-stdin")
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()

@@ -1,5 +1,7 @@
 //! Brings a host up and down: data directory → ledger → catalog → executor → listener, and back in the opposite order.
 
+mod descriptors;
+mod listener;
 mod notices;
 
 use crate::api::{self, Api, Names, new_token, token_hash};
@@ -31,7 +33,7 @@ pub struct Server {
     /// Its parts, for those who look inside (tests, the demo).
     pub host: Host,
     stop: CancellationToken,
-    serving: JoinHandle<std::io::Result<()>>,
+    serving: JoinHandle<()>,
 }
 
 /// Everything of a host but its listener.
@@ -141,6 +143,7 @@ impl Host {
                 listen,
                 public: config.public_host(),
             },
+            secrets_dir: self.secrets_dir.clone(),
         }
     }
 
@@ -170,7 +173,8 @@ impl Server {
         Self::start_with(data, config, clock, None).await
     }
 
-    /// Brings a host up that matches `folder` before it answers anybody: a delivery to a flow of the folder that came
+    /// Brings a host up that matches `folder` (and with it the connections whose changed connector is approved) before it
+    /// answers anybody: a delivery to a flow of the folder that came
     /// sooner would be answered 404, and many senders do not send again after that.
     ///
     /// # Errors
@@ -179,7 +183,7 @@ impl Server {
         data: &Path,
         config: &Config,
         clock: SharedClock,
-        folder: Option<&Path>,
+        folder: Option<(&Path, &[String])>,
     ) -> Result<Self, ServeError> {
         let listening = |source| ServeError::Listen {
             address: config.listen,
@@ -189,8 +193,8 @@ impl Server {
         let listener = TcpListener::bind(config.listen).await.map_err(listening)?;
         let address = listener.local_addr().map_err(listening)?;
         let host = Host::open(data, config, clock).await?;
-        if let Some(folder) = folder {
-            apply(&host, folder).await?;
+        if let Some((folder, approve)) = folder {
+            apply(&host, folder, approve).await?;
         }
         announce(data, address, &host).await?;
         for notice in host.notices(address) {
@@ -201,12 +205,8 @@ impl Server {
             .merge(api::router(Arc::new(host.api(config, address))));
         let stop = CancellationToken::new();
         let stopped = stop.clone();
-        let service = app.into_make_service_with_connect_info::<SocketAddr>();
-        let serving = tokio::spawn(async move {
-            axum::serve(listener, service)
-                .with_graceful_shutdown(async move { stopped.cancelled().await })
-                .await
-        });
+        let connections_max = descriptors::connections_max(config.limits.connections_max, descriptors::raised());
+        let serving = tokio::spawn(listener::run(listener, app, connections_max, stopped));
         Ok(Self {
             address,
             host,
@@ -226,8 +226,8 @@ impl Server {
     }
 }
 
-async fn apply(host: &Host, folder: &Path) -> Result<(), FolderError> {
-    let plan = host.catalog.plan(folder, &[]).await?;
+async fn apply(host: &Host, folder: &Path, approve: &[String]) -> Result<(), FolderError> {
+    let plan = host.catalog.plan(folder, approve).await?;
     for line in plan.to_string().lines() {
         tracing::info!("{line}");
     }
@@ -235,7 +235,7 @@ async fn apply(host: &Host, folder: &Path) -> Result<(), FolderError> {
 }
 
 /// Writes down where this host is and how to get in, for commands on the same machine. The token is made when there is
-/// none; only its digest is in the ledger, so a lost file means a new token.
+/// none; only its digest is in the ledger, so a lost file means a new token, and the old one is revoked.
 async fn announce(data: &Path, address: SocketAddr, host: &Host) -> Result<(), ServeError> {
     let failed = |source| ServeError::Data {
         path: data.to_owned(),
@@ -248,12 +248,16 @@ async fn announce(data: &Path, address: SocketAddr, host: &Host) -> Result<(), S
         Err(_) => false,
     };
     if known {
-        return Ok(());
+        return only_ours(&path).map_err(failed);
+    }
+    // Whoever replaces the file wants the old token gone.
+    for token in host.ledger.tokens().await?.iter().filter(|token| token.name == ADMIN) {
+        host.ledger.revoke_token(token.id, "serve", host.clock.now_ms()).await?;
     }
     let token = new_token().map_err(|error| failed(std::io::Error::other(error.to_string())))?;
     private_file(&path, &format!("{token}\n")).map_err(failed)?;
     let new = NewToken {
-        name: "admin".to_owned(),
+        name: ADMIN.to_owned(),
         hash: token_hash(&token),
         role: "admin".to_owned(),
         expires_ms: None,
@@ -262,6 +266,14 @@ async fn announce(data: &Path, address: SocketAddr, host: &Host) -> Result<(), S
     host.ledger.save_token(new).await?;
     tracing::info!(path = %path.display(), "an access token was made");
     Ok(())
+}
+
+/// Name of the token that a host makes for commands on its machine.
+const ADMIN: &str = "admin";
+
+fn only_ours(file: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600))
 }
 
 /// Written whole or not at all, readable by this user alone from its first byte.

@@ -82,7 +82,7 @@ impl Display for Permanent {
             Permanent::Denied => {
                 "the connector asked for something that the connection does not allow, and it was stopped"
             }
-            Permanent::ConnectorFault => "what the connector reported does not fit what the host saw",
+            Permanent::ConnectorFault => "the connector failed, or what it reported does not fit what the host saw",
             Permanent::Rejected => "the data was refused",
         })
     }
@@ -156,7 +156,7 @@ impl Display for Wait {
         f.write_str(match self {
             Wait::RateLimited => "the destination or the connection's own rate asks to wait",
             Wait::BreakerOpen => "the destination is failing, so nothing is sent to it for now",
-            Wait::ConnectionBlocked => "the connection cannot be used: its credentials were refused",
+            Wait::ConnectionBlocked => "the connection cannot be used: its credentials are missing or were refused",
             Wait::Paused => "a person paused it",
             Wait::Timer => "the flow asks to wait",
             Wait::Approval => "a person must approve it",

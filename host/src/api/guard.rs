@@ -32,7 +32,7 @@ impl Names {
             return true;
         }
         let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()),
+            Some((host, port)) if !port.ends_with(']') => (host, port.parse::<u16>().ok()),
             Some(_) | None => (authority.as_str(), Some(80)),
         };
         let literal = host
@@ -40,8 +40,10 @@ impl Names {
             .trim_end_matches(']')
             .parse::<IpAddr>()
             .ok();
-        let ours = host == "localhost" || literal.is_some_and(|ip| ip.is_loopback() || ip == self.listen.ip());
-        ours && port == Some(self.listen.port())
+        // Whoever comes through a forwarded port (ssh, a container) calls a loopback literal with the port of the other end.
+        let loopback = host == "localhost" || literal.is_some_and(|ip| ip.is_loopback());
+        let ours = literal.is_some_and(|ip| ip == self.listen.ip()) && port == Some(self.listen.port());
+        port.is_some() && (loopback || ours)
     }
 }
 
@@ -91,12 +93,12 @@ pub async fn admit(State(api): State<Arc<Api>>, request: Request, next: Next) ->
 async fn check(api: &Api, request: &Parts) -> Result<Caller, Problem> {
     let headers = &request.headers;
     let host = text(headers, header::HOST).or_else(|| request.uri.authority().map(|host| host.as_str()));
-    if !host.is_some_and(|host| api.names.are(host)) {
+    let Some(host) = host.filter(|host| api.names.are(host)) else {
         let detail = "this host is not called that; use its address, or set `public_url` in oncegate.toml";
         return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, detail));
-    }
+    };
     let reads = matches!(request.method, Method::GET | Method::HEAD);
-    if !reads && text(headers, header::ORIGIN).is_some_and(|origin| !is_ours(api, origin)) {
+    if !reads && text(headers, header::ORIGIN).is_some_and(|origin| !is_same(origin, host)) {
         return Err(Problem::new(
             StatusCode::FORBIDDEN,
             "changes from another origin are refused",
@@ -132,16 +134,11 @@ async fn check(api: &Api, request: &Parts) -> Result<Caller, Problem> {
     }
 }
 
-fn is_ours(api: &Api, origin: &str) -> bool {
-    let Some((scheme, authority)) = origin.split_once("://") else {
-        return false;
-    };
-    let authority = if scheme == "https" && !authority.contains(':') && api.names.public.is_none() {
-        return false;
-    } else {
-        authority
-    };
-    api.names.are(authority)
+/// Whether a page of this origin came from where it now sends to. A page of another port of this machine did not.
+fn is_same(origin: &str, host: &str) -> bool {
+    origin
+        .split_once("://")
+        .is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host))
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {

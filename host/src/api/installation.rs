@@ -4,7 +4,7 @@ use super::extract::{Asked, Sent};
 use super::guard::Caller;
 use super::{Api, PageQuery, ledger_problem, view};
 use crate::catalog::RequestKind;
-use crate::catalog::folder::FolderError;
+use crate::catalog::folder::{FolderError, PARTS};
 use crate::problem::Problem;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -108,6 +108,9 @@ pub(super) async fn apply(
 ) -> Result<Json<Value>, Problem> {
     let failed = |error: std::io::Error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
     let folder = tempfile::tempdir().map_err(failed)?;
+    for part in PARTS {
+        std::fs::create_dir(folder.path().join(part)).map_err(failed)?;
+    }
     for file in &body.files {
         let path = inside(folder.path(), &file.path)?;
         let wrong = |_| {
@@ -134,7 +137,13 @@ pub(super) async fn apply(
             .await
             .map_err(|error| folder_problem(&error))?;
     }
-    Ok(Json(json!({ "applied": !body.dry_run, "plan": said })))
+    let warnings = match body.dry_run {
+        true => Vec::new(),
+        false => api.catalog.snapshot().missing_secrets(&api.secrets_dir),
+    };
+    Ok(Json(
+        json!({ "applied": !body.dry_run, "plan": said, "warnings": warnings }),
+    ))
 }
 
 /// A file's place in the folder. A path that leads out of it would write where the host may and the caller may not.

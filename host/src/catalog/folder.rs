@@ -9,7 +9,7 @@ mod planner;
 mod say;
 mod uses;
 
-pub use files::{Folder, read};
+pub use files::{Folder, PARTS, read};
 pub(crate) use plan::digest_of;
 pub use plan::{Change, Plan, Subject, Verb};
 pub use planner::plan;

@@ -1,6 +1,6 @@
 //! `oncegate drill`.
 
-use super::terminal::escape;
+use super::terminal::{escape, say};
 use crate::catalog::{ConnectionSpec, builtin, section};
 use crate::drill::{self, Report, Subject};
 use anyhow::{Context, anyhow};
@@ -29,9 +29,9 @@ pub fn run(args: &DrillArgs) -> anyhow::Result<bool> {
     }
     let report = drill::run(&subject)?;
     if args.json {
-        println!("{}", serde_json::to_string(&report.lines)?);
+        say(&format!("{}\n", serde_json::to_string(&report.lines)?));
     } else {
-        print!("{}", told(&report));
+        say(&told(&report));
     }
     Ok(report.is_good())
 }

@@ -2,9 +2,11 @@
 
 use super::client::{Client, query};
 use super::runs::items;
-use super::terminal::{escape, table};
+use super::terminal::{escape, say, table};
 use super::{Listing, Place, print, text};
-use anyhow::Context;
+use crate::catalog::folder::{FileProblem, read};
+use crate::config::Config;
+use anyhow::anyhow;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
@@ -24,39 +26,41 @@ pub struct ApplyArgs {
 }
 
 pub fn apply(place: &Place, args: &ApplyArgs) -> anyhow::Result<()> {
-    let mut files = Vec::new();
-    collect(&args.folder, &args.folder, &mut files)?;
+    let files = files(&args.folder)?;
+    // Not the installation's but the host's own: checked here, so that a mistake in it is not found at the next start.
+    let has_config = Config::is_in(&args.folder);
+    Config::read(&args.folder)?;
     let body = json!({ "files": files, "dry_run": args.dry_run, "approve": args.approve });
     let answer = Client::new(place)?.post("apply", &body)?;
     for line in text(&answer, "plan").lines() {
-        println!("{}", escape(line));
+        say(&format!("{}\n", escape(line)));
+    }
+    for warning in answer["warnings"].as_array().into_iter().flatten() {
+        say(&format!("Warning: {}\n", escape(warning.as_str().unwrap_or_default())));
+    }
+    if has_config {
+        say("oncegate.toml is right; a host reads it when it starts (`oncegate serve --apply FOLDER`).\n");
     }
     if args.dry_run {
-        println!("Nothing was changed: this was a dry run.");
+        say("Nothing was changed: this was a dry run.\n");
     }
     Ok(())
 }
 
-/// Every file below the folder that describes the installation.
-fn collect(root: &Path, folder: &Path, files: &mut Vec<Value>) -> anyhow::Result<()> {
-    let reading = || format!("cannot read {}", folder.display());
-    for entry in std::fs::read_dir(folder).with_context(reading)? {
-        let path = entry.with_context(reading)?.path();
-        if path.is_dir() {
-            collect(root, &path, files)?;
-            continue;
-        }
-        let relative = path.strip_prefix(root).unwrap_or(&path);
-        if relative == Path::new("oncegate.toml") {
-            continue;
-        }
-        let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let name = relative
-            .to_str()
-            .with_context(|| format!("{} is not UTF-8", path.display()))?;
-        files.push(json!({ "path": name, "base64": STANDARD.encode(bytes) }));
-    }
-    Ok(())
+/// The files of the folder that describe the installation, as the API takes them. What else lies there stays there.
+fn files(folder: &Path) -> anyhow::Result<Vec<Value>> {
+    let said = |problems: Vec<FileProblem>| {
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        anyhow!(said.join("\n"))
+    };
+    let folder = read(folder).map_err(said)?;
+    let file = |path: &str, bytes: &[u8]| json!({ "path": path, "base64": STANDARD.encode(bytes) });
+    let connectors = folder.connectors.iter().map(|(path, bytes)| file(path, bytes));
+    let texts = folder.connections.iter().chain(&folder.flows);
+    let texts = texts.map(|(path, text)| file(path, text.as_bytes()));
+    let examples = folder.examples.iter();
+    let examples = examples.map(|(path, text)| file(&format!("flows/{path}"), text.as_bytes()));
+    Ok(connectors.chain(texts).chain(examples).collect())
 }
 
 /// What can be listed here.

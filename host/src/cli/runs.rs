@@ -1,7 +1,7 @@
 //! `oncegate run …`: what happened to an event.
 
 use super::client::{Client, query};
-use super::terminal::{escape, short, table};
+use super::terminal::{escape, say, short, table};
 use super::{Listing, Place, print, text};
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ pub fn run(place: &Place, command: &RunCommand) -> anyhow::Result<()> {
         }
         RunCommand::Cancel { run, reason } => {
             let answer = client.post(&format!("runs/{run}/cancel"), &json!({ "reason": reason }))?;
-            println!("run {}: {}", escape(run), escape(text(&answer, "state")));
+            say(&format!("run {}: {}\n", escape(run), escape(text(&answer, "state"))));
         }
     }
     Ok(())

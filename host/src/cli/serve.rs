@@ -20,6 +20,12 @@ pub struct ServeArgs {
     /// Make the host match this installation folder first; its `oncegate.toml` is used.
     #[arg(long, value_name = "FOLDER")]
     apply: Option<PathBuf>,
+    /// With --apply: a connection whose changed connector you approve; may be given several times.
+    #[arg(long, value_name = "CONNECTION", requires = "apply")]
+    approve: Vec<String>,
+    /// Stop when standard input ends: for a program that starts a host and must not leave it behind.
+    #[arg(long, hide = true)]
+    stop_with_stdin: bool,
     /// Write the log as JSON lines.
     #[arg(long)]
     log_json: bool,
@@ -37,18 +43,25 @@ pub fn run(place: &Place, args: &ServeArgs) -> anyhow::Result<()> {
         config.listen = listen;
     }
     let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
-    runtime.block_on(serve(&place.data, &config, args.apply.as_deref()))
+    let done = runtime.block_on(serve(&place.data, &config, args));
+    // A read of standard input that nobody ends must not hold the process.
+    runtime.shutdown_background();
+    done
 }
 
-async fn serve(data: &Path, config: &Config, apply: Option<&Path>) -> anyhow::Result<()> {
+async fn serve(data: &Path, config: &Config, args: &ServeArgs) -> anyhow::Result<()> {
     // Before anything else, so that a signal during start is not lost.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let apply = args.apply.as_deref().map(|folder| (folder, args.approve.as_slice()));
     let server = Server::start_with(data, config, Arc::new(SystemClock), apply).await?;
     tracing::info!(address = %server.address, "listening");
     let failed = tokio::select! {
         _ = terminate.recv() => None,
         _ = interrupt.recv() => None,
+        _ = hangup.recv() => None,
+        () = stdin_ends(), if args.stop_with_stdin => None,
         why = server.host.ledger.failed() => Some(why),
     };
     if let Some(why) = failed {
@@ -58,4 +71,9 @@ async fn serve(data: &Path, config: &Config, apply: Option<&Path>) -> anyhow::Re
     tracing::info!("stopping: attempts in flight end first");
     server.stop().await;
     Ok(())
+}
+
+async fn stdin_ends() {
+    // Whatever comes is thrown away; an error is an end as well.
+    let _ = tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await;
 }

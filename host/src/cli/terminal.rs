@@ -1,5 +1,20 @@
 //! Text from outside, on a terminal: nothing in it may move the cursor, change colours or turn the reading direction.
 
+/// Writes to standard output. Whoever reads may leave early (`| head`): that is no error; what cannot be written otherwise
+/// ends the command as failed.
+pub fn say(text: &str) {
+    use std::io::{ErrorKind, Write};
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            eprintln!("oncegate: the output cannot be written: {error}");
+            std::process::exit(1)
+        }
+    }
+}
+
 /// The text with everything that a terminal would act on written out.
 pub fn escape(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

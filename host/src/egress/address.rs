@@ -45,11 +45,14 @@ impl fmt::Display for Cidr {
     }
 }
 
+/// Why the addresses of metadata services are closed, whatever a connection says.
+pub(super) const METADATA_SERVICE: &str = "metadata service";
+
 /// Why `address` is not connected to, or `None` where it may be. `allow` opens what is closed by default, except the
 /// metadata services of clouds, which hand credentials of the whole machine to whoever asks.
 pub fn forbidden(address: IpAddr, allow: &[Cidr]) -> Option<&'static str> {
     if is_metadata(address) {
-        return Some("metadata service");
+        return Some(METADATA_SERVICE);
     }
     if allow.iter().any(|range| range.contains(address)) {
         return None;

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::NothingSent;
-use super::address::forbidden;
+use super::address::{METADATA_SERVICE, forbidden};
 use super::connection::Connection;
 use super::place::{Host, Place};
 use super::resolve::Lookup;
@@ -90,7 +90,13 @@ fn permitted(place: &Place, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr
         .filter(|address| match forbidden(address.ip(), &place.allow_addresses) {
             None => true,
             Some(why) => {
-                refused.push(format!("{} is closed ({why})", address.ip()));
+                refused.push(match why {
+                    METADATA_SERVICE => format!("{} is never reached ({why})", address.ip()),
+                    why => format!(
+                        "{} is closed ({why}); `allow_addresses` in the connection opens it on purpose",
+                        address.ip()
+                    ),
+                });
                 false
             }
         });
@@ -106,6 +112,7 @@ fn permitted(place: &Place, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr
 
 async fn first_open(origin: &str, addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), NothingSent> {
     let mut failures = Vec::new();
+    let mut shortage = false;
     let each_ms = if addresses.len() > 1 {
         CONNECT_MS / 2
     } else {
@@ -115,17 +122,35 @@ async fn first_open(origin: &str, addresses: &[SocketAddr]) -> Result<(TcpStream
         for address in addresses {
             match timeout(ms(each_ms), TcpStream::connect(address)).await {
                 Ok(Ok(tcp)) => return Some((tcp, *address)),
-                Ok(Err(error)) => failures.push(format!("{address}: {error}")),
+                Ok(Err(error)) => {
+                    shortage |= is_shortage(&error);
+                    failures.push(format!("{address}: {error}"));
+                }
                 Err(_) => failures.push(format!("{address}: no answer within {each_ms} ms")),
             }
         }
         None
     };
     let opened = timeout(ms(CONNECT_MS), try_all).await.unwrap_or_default();
-    opened.ok_or_else(|| NothingSent::Connect {
-        origin: origin.to_owned(),
-        why: failures.join(", "),
+    let (origin, why) = (origin.to_owned(), failures.join(", "));
+    opened.ok_or(match shortage {
+        true => NothingSent::Shortage { origin, why },
+        false => NothingSent::Connect { origin, why },
     })
+}
+
+/// Whether it was us who had no room: descriptors, local ports, memory.
+fn is_shortage(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let ours = [
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOBUFS,
+        Errno::NOMEM,
+        Errno::ADDRNOTAVAIL,
+        Errno::AGAIN,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| ours.contains(&errno))
 }
 
 fn ms(ms: u64) -> Duration {

@@ -35,10 +35,10 @@ pub enum Tried {
     Busy,
 }
 
-/// Goes on with a step whose turn it is.
-pub async fn attempt(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> Result<Tried, Abandoned> {
+/// Goes on with a step whose turn it is. `probe`: it finds out for all others whether the destination is back.
+pub async fn attempt(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize, probe: bool) -> Result<Tried, Abandoned> {
     let mission = match begin(shared, cell, index).await? {
-        Begun::Call(mission) => Arc::new(*mission),
+        Begun::Call(mission) => Arc::new(Mission { probe, ..*mission }),
         Begun::Settled => return Ok(Tried::Settled),
         Begun::NotBefore(at_ms) => return Ok(Tried::NotBefore(at_ms)),
     };
@@ -69,6 +69,9 @@ struct Verdict {
     evidence: Evidence,
     report: Report,
     outcome: Outcome,
+    /// What the destination asked of everybody, on the wire.
+    told: RetryAfter,
+    /// When this step may be tried again: as told, else as the connector asks for its own step.
     retry_after: RetryAfter,
     /// What went wrong, for people.
     message: Option<String>,
@@ -106,6 +109,7 @@ fn judge(mission: &Mission, sight: &Sight, returned: Result<PerformReturn, Stop>
         evidence,
         report: told.report,
         outcome,
+        told: on_the_wire,
         retry_after: if on_the_wire == RetryAfter::None {
             own.unwrap_or_default()
         } else {
@@ -199,6 +203,7 @@ async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Resu
         evidence: verdict.evidence,
         over_ms: sight.over_ms.unwrap_or(at_ms),
         tried: sight.tried,
+        probe: mission.probe,
         retry_after: verdict.retry_after,
         hold: None,
         blocked: sight.blocked,
@@ -240,12 +245,7 @@ fn pace(mission: &Mission, sight: &Sight, verdict: &Verdict, at_ms: i64) {
     let gate = mission.shared.gate(&mission.approved);
     let health = health(verdict.evidence, verdict.outcome, sight.tried);
     gate.note(mission.step, health, at_ms);
-    gate.heed(
-        verdict.evidence,
-        verdict.retry_after,
-        at_ms,
-        mission.policy.wait_longest_ms,
-    );
+    gate.heed(verdict.evidence, verdict.told, at_ms, mission.policy.wait_longest_ms);
 }
 
 fn row(mission: &Mission, sight: &Sight, verdict: &Verdict, has_intent: bool, ended_ms: i64) -> ledger::AttemptEnd {

@@ -8,13 +8,14 @@ use super::grant::Granted;
 use super::live::{LiveStep, RunCell, outputs};
 use super::mission::Mission;
 use super::settle::{Abandoned, Change};
-use super::signing::Signing;
+use super::signing::{Signing, SigningError};
 use crate::catalog::Approved;
 use crate::flow::StepPlan;
 use crate::ledger::{AttemptKind, StoredIntent};
 use oncegate_domain::doubt::{Blocked, Circumstances, Unsettled};
 use oncegate_domain::key::{self, Role, StepIdentity, step_key};
-use oncegate_domain::step::{self, Event, Move, Next, Review, Skip};
+use oncegate_domain::limits;
+use oncegate_domain::step::{self, Event, Move, Next, Review, Skip, Wait};
 use std::sync::Arc;
 
 /// What the beginning came to.
@@ -77,7 +78,15 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
         (None, Some(input)) => Ok(input.clone()),
         (None, None) => render(cell, index, &steps, &granted.approved),
     };
-    match input.and_then(|input| prepare(shared, cell, live, plan, granted, input)) {
+    let input = match input {
+        Ok(input) => input,
+        Err(to_review) => return review(shared, cell, index, to_review).await,
+    };
+    let signing = match Signing::resolve(&granted.approved, &shared.secrets_dir) {
+        Ok(signing) => signing,
+        Err(missing) => return blocked(shared, cell, index, (plan, &granted.approved), &missing).await,
+    };
+    match prepare(shared, cell, live, plan, granted, input, signing) {
         Ok(mission) => Ok(Begun::Call(Box::new(Mission {
             index,
             kind,
@@ -86,6 +95,40 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
         }))),
         Err(to_review) => review(shared, cell, index, to_review).await,
     }
+}
+
+/// Without its secrets the connection is blocked: nothing was sent, nothing is burnt, and all goes on by itself once they
+/// are there.
+async fn blocked(
+    shared: &Arc<Shared>,
+    cell: &Arc<RunCell>,
+    index: usize,
+    (plan, approved): (&StepPlan, &Approved),
+    missing: &SigningError,
+) -> Result<Begun, Abandoned> {
+    let now_ms = shared.clock.now_ms();
+    let now = Circumstances {
+        now_ms,
+        overtaken: false,
+        blocked: None,
+        jitter: shared.jitter(),
+    };
+    let until_ms = now_ms.saturating_add_unsigned(limits::PROBE_EVERY_MS);
+    let (connection, why) = (&approved.connection, missing.to_string());
+    tracing::error!(connection, why, "a step waits: the connection cannot be used");
+    let decide = |live: &LiveStep| {
+        let event = step::hold(
+            &live.standing,
+            Wait::ConnectionBlocked,
+            until_ms,
+            &approved.terms,
+            &plan.retry,
+            &now,
+        );
+        Ok(Change::of(event).with_error(why))
+    };
+    shared.settle_by(cell, index, decide).await?;
+    Ok(Begun::Settled)
 }
 
 /// Skips a ready step whose `when` says no; `true`: it was skipped (or went to a person because nobody can tell).
@@ -189,6 +232,7 @@ fn prepare(
     plan: &StepPlan,
     granted: Granted,
     input: String,
+    signing: Signing,
 ) -> Result<Mission, ToReview> {
     let not_allowed = |why: String| ToReview {
         reason: Review::NotAllowed,
@@ -205,7 +249,6 @@ fn prepare(
     };
     let key =
         step_key(&shared.secret, &identity, approved.key.format()).map_err(|error| not_allowed(error.to_string()))?;
-    let signing = Signing::resolve(&approved, &shared.secrets_dir).map_err(|error| not_allowed(error.to_string()))?;
     Ok(Mission {
         shared: Arc::clone(shared),
         cell: Arc::clone(cell),
@@ -221,6 +264,7 @@ fn prepare(
         input,
         recorded: None,
         signing,
+        probe: false,
         started_ms: shared.clock.now_ms(),
         approved,
     })

@@ -44,7 +44,7 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         at_ms,
         finding,
         // Also where nothing was asked: a connector that never asks must not ask for ever.
-        counted: !told_to_wait,
+        counted: !told_to_wait && !mission.probe,
         retry_after: retry_after(sight.retry_after.as_deref(), at_ms),
         hold: None,
     };

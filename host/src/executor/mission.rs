@@ -45,6 +45,8 @@ pub struct Mission {
     pub recorded: Option<StoredIntent>,
     /// The connection's credentials, and what masks them.
     pub signing: Signing,
+    /// It finds out for all others whether the destination is back; that costs the step nothing.
+    pub probe: bool,
     /// When it began.
     pub started_ms: i64,
 }

@@ -5,7 +5,7 @@
 
 use super::mission::Mission;
 use crate::catalog::{KeyPlace, Purpose, RequestKind};
-use crate::egress::{Exchange, Outgoing, Permit, Place};
+use crate::egress::{Exchange, NothingSent, Outgoing, Permit, Place};
 use crate::ledger::{AttemptKind, Intent, LedgerError, NewIntent, StoredRequest};
 use crate::runtime::{Door, LogLevel, Request, Response, SendError};
 use oncegate_domain::doubt::Blocked;
@@ -171,7 +171,11 @@ impl Outbound {
             .egress
             .connect(place, mission.reuse(kind))
             .await
-            .map_err(|error| self.nothing_sent(error.to_string()))?;
+            .map_err(|error| {
+                // Our own want of room says nothing about the destination, and costs the step no attempt.
+                self.sight.tried = !matches!(error, NothingSent::Shortage { .. });
+                self.nothing_sent(error.to_string())
+            })?;
         let permit = match kind {
             RequestKind::Read => Permit::Read,
             RequestKind::Write => {

@@ -142,7 +142,7 @@ impl Shared {
                 Some(slot) => slot,
                 None => continue,
             };
-            let tried = attempt(self, cell, index).await?;
+            let tried = attempt(self, cell, index, slot.is_probe()).await?;
             drop(slot);
             not_before_ms = match tried {
                 Tried::Settled => i64::MIN,
@@ -163,7 +163,7 @@ impl Shared {
         let Some(pace) = self.pace(&live.connection) else {
             // No such connection: the attempt finds out and says so to a person.
             return Ok(Some(Admitted {
-                _slot: None,
+                slot: None,
                 _call: self.calls.clone().acquire_owned().await.ok(),
             }));
         };
@@ -175,7 +175,7 @@ impl Shared {
                     return Ok(None);
                 }
                 Ok(Some(Admitted {
-                    _slot: Some(slot),
+                    slot: Some(slot),
                     _call: self.calls.clone().acquire_owned().await.ok(),
                 }))
             }
@@ -270,8 +270,14 @@ impl Shared {
 
 /// What a step holds while it is called.
 struct Admitted {
-    _slot: Option<super::capacity::Slot>,
+    slot: Option<super::capacity::Slot>,
     _call: Option<tokio::sync::OwnedSemaphorePermit>,
+}
+
+impl Admitted {
+    fn is_probe(&self) -> bool {
+        self.slot.as_ref().is_some_and(|slot| slot.probe)
+    }
 }
 
 async fn find(cell: &RunCell, step: Id) -> Option<(usize, LiveStep)> {

@@ -1,12 +1,8 @@
 //! What an operator should know of a host before the first event finds out: said in the log when it comes up.
 
 use super::Host;
-use crate::catalog::Connection;
-use crate::credentials;
 use crate::flow::{HookLimit, Verify};
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::Path;
 
 impl Host {
     /// One sentence for each thing that is likely not meant so; `address` is where it listens.
@@ -14,9 +10,7 @@ impl Host {
         let snapshot = self.catalog.snapshot();
         let broken = snapshot.broken().iter().map(|part| format!("cannot be used: {part}"));
         let mut notices: Vec<String> = broken.collect();
-        for connection in snapshot.connections() {
-            notices.extend(missing_secrets(connection, &self.secrets_dir));
-        }
+        notices.extend(snapshot.missing_secrets(&self.secrets_dir));
         for active in snapshot.flows() {
             match active.flow.webhook() {
                 Some(hook) if hook.verify == Verify::None && hook.limit == HookLimit::default() => {
@@ -38,14 +32,4 @@ impl Host {
         }
         notices
     }
-}
-
-/// The secrets of a connection that its calls would look for in vain. Their values are not kept.
-fn missing_secrets(connection: &Connection, secrets_dir: &Path) -> BTreeSet<String> {
-    let name = &connection.spec.name;
-    let sources = connection.actions.values().flat_map(|action| action.secrets.values());
-    sources
-        .filter_map(|source| credentials::resolve(source, secrets_dir).err())
-        .map(|error| format!("the connection {name:?} cannot be used yet: {error}"))
-        .collect()
 }

@@ -27,6 +27,8 @@ pub struct AttemptEnd {
     pub over_ms: i64,
     /// It tried to connect or to send.
     pub tried: bool,
+    /// It was let through an open breaker to find out whether the destination is back.
+    pub probe: bool,
     /// What the destination (or, for its own step, the connector) said about waiting.
     pub retry_after: RetryAfter,
     /// The connection cannot be used before this moment: breaker, block, pause, rate.
@@ -96,12 +98,13 @@ pub fn after_attempt(step: &Step, end: &AttemptEnd, terms: &Terms, policy: &Poli
 }
 
 /// An attempt counts when it tried to connect or send. Being told to wait costs nothing, nor does a 401 while the
-/// connection is blocked for it.
+/// connection is blocked for it, nor finding out on behalf of all others whether the destination is back.
 fn counts(end: &AttemptEnd) -> bool {
-    let tried = match end.evidence {
-        Evidence::MaybeSent | Evidence::Answered(_) => true,
-        Evidence::None | Evidence::NothingSent => end.tried,
-    };
+    let tried = !end.probe
+        && match end.evidence {
+            Evidence::MaybeSent | Evidence::Answered(_) => true,
+            Evidence::None | Evidence::NothingSent => end.tried,
+        };
     match end.outcome {
         Outcome::Refused(Refusal::RateLimited) => false,
         Outcome::Refused(Refusal::Unauthorized) => tried && end.hold.is_none(),

@@ -149,6 +149,7 @@ impl Play {
             evidence,
             over_ms: self.now_ms,
             tried: true,
+            probe: false,
             retry_after: RetryAfter::None,
             hold: None,
             blocked: None,

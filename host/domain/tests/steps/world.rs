@@ -323,6 +323,7 @@ impl World {
             evidence: facts.evidence,
             over_ms: self.now_ms,
             tried,
+            probe: self.dice.one_in(8),
             retry_after: if self.dice.one_in(4) {
                 RetryAfter::Until(told_ms)
             } else {

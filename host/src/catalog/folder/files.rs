@@ -11,6 +11,9 @@ const TEXT_BYTES_MAX: u64 = 1024 * 1024;
 /// Most files of one kind.
 const FILES_MAX: usize = 2_000;
 
+/// The folders that describe an installation.
+pub const PARTS: [&str; 3] = ["connectors", "connections", "flows"];
+
 /// What a folder holds, by file name relative to it.
 #[derive(Clone, Debug, Default)]
 pub struct Folder {
@@ -37,6 +40,12 @@ pub fn read(dir: &Path) -> Result<Folder, Vec<FileProblem>> {
             "this is no folder",
             mend,
         )]);
+    }
+    if !PARTS.iter().any(|part| dir.join(part).is_dir()) {
+        // A wrong folder would deactivate everything there is.
+        let mend = "name the folder that holds them; to deactivate everything, name one with an empty folder `flows`";
+        let what = format!("there is none of {} in it", PARTS.join(", "));
+        return Err(vec![FileProblem::whole(&dir.display().to_string(), what, mend)]);
     }
     let mut folder = Folder::default();
     for file in list(dir, "connectors", &mut problems) {

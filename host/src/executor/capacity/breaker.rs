@@ -4,14 +4,19 @@
 //! Pure: it is told what happened and when, and says how many may go.
 
 use oncegate_domain::id::Id;
+use oncegate_domain::limits;
+use std::collections::HashSet;
 
 /// Different steps in a row that must fail before the breaker opens.
-const TRIPS_AT: usize = 3;
+const TRIPS_AT: usize = limits::BREAKER_STEPS_DEFAULT as usize;
 /// How long a breaker that just opened waits before it lets one step through; each failed probe doubles it, so that a
 /// blip costs a second, and a long outage costs few probes (each may leave a step in doubt).
 const OPEN_FIRST_MS: i64 = 1_000;
 /// The longest time between two probes.
 const OPEN_LONGEST_MS: i64 = 60_000;
+
+/// Steps remembered for having failed as probes; an outage of days tries few more.
+const FAILED_PROBES_MAX: usize = 10_000;
 
 /// How the last exchange with a destination speaks for its health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +35,8 @@ pub struct Breaker {
     state: State,
     /// The different steps that failed in a row.
     failed: Vec<Id>,
+    /// The steps that found out, in this outage, that the destination is not back.
+    failed_probes: HashSet<Id>,
     /// Counts the openings. What began before the last one says nothing about now.
     era: u64,
 }
@@ -62,6 +69,20 @@ impl Breaker {
         }
     }
 
+    /// Whether whoever goes now goes to find out.
+    pub fn is_probing(&self) -> bool {
+        match self.state {
+            State::Open { .. } => true,
+            State::Ramp { at_once, .. } => at_once == 1,
+            State::Closed => false,
+        }
+    }
+
+    /// Whether this step has found out already, in this outage.
+    pub fn failed_as_probe(&self, step: Id) -> bool {
+        self.failed_probes.contains(&step)
+    }
+
     /// The era in which a step that goes now begins.
     pub fn era(&self) -> u64 {
         self.era
@@ -86,6 +107,9 @@ impl Breaker {
                 match self.state {
                     State::Closed if self.failed.len() >= TRIPS_AT => self.open(now_ms, OPEN_FIRST_MS),
                     State::Open { open_ms, .. } | State::Ramp { at_once: 1, open_ms } => {
+                        if self.failed_probes.len() < FAILED_PROBES_MAX {
+                            self.failed_probes.insert(step);
+                        }
                         self.open(now_ms, open_ms.saturating_mul(2));
                     }
                     State::Ramp { open_ms, .. } if self.failed.len() >= TRIPS_AT => {
@@ -103,6 +127,7 @@ impl Breaker {
             State::Open { open_ms, .. } => (2, open_ms),
             State::Ramp { at_once, open_ms } => (at_once.saturating_mul(2), open_ms),
         };
+        self.failed_probes.clear();
         self.state = if at_once >= full {
             State::Closed
         } else {

@@ -184,3 +184,32 @@ async fn a_changed_pace_keeps_what_the_destination_asked_for() {
     let wider = gates.of("crm", Pace { concurrency: 9, ..PACE });
     assert_eq!(waits(&wider, 1).await, (Wait::RateLimited, 5_000));
 }
+
+#[tokio::test]
+async fn a_bad_event_is_a_probe_once_and_then_the_others_find_out() {
+    let (gate, clock) = gate(PACE);
+    for step in 1..=3 {
+        let held = slot(&gate, step).await;
+        assert!(!held.probe);
+        gate.note(id(step), Health::Bad, clock.now_ms());
+        drop(held);
+    }
+    clock.advance(1_000);
+    let bad = slot(&gate, 1).await;
+    assert!(bad.probe);
+    gate.note(id(1), Health::Bad, clock.now_ms());
+    drop(bad);
+    clock.advance(2_000);
+    // The bad one is the oldest again, and somebody stands in the probe's place while both come.
+    let first = slot(&gate, 9).await;
+    let mut bad = queued(&gate, 1, 0).await;
+    let good = queued(&gate, 5, 900).await;
+    drop(first);
+    let Ok(Admission::Go { slot: good, .. }) = good.await else {
+        panic!("the one that has not found out yet goes")
+    };
+    assert!(still_waits(&mut bad).await);
+    gate.note(id(5), Health::Good, clock.now_ms());
+    drop(good);
+    assert!(matches!(bad.await, Ok(Admission::Go { .. })));
+}
