@@ -140,7 +140,7 @@ impl Connection {
         };
         let facts = Facts {
             service: &self.service.name,
-            write: is_write(head),
+            write: self.is_write(head),
             key,
             body: Known::NotYet,
         };
@@ -151,7 +151,7 @@ impl Connection {
     fn at_body(&self, request: &Request) -> Behaviour {
         let text = String::from_utf8_lossy(&request.body);
         let name = &self.service.name;
-        let (key, write) = (request.key.as_deref(), is_write(&request.head));
+        let (key, write) = (request.key.as_deref(), self.is_write(&request.head));
         let facts = Facts {
             service: name,
             write,
@@ -195,7 +195,7 @@ impl Connection {
                 body: r#"{"taken":true}"#.to_owned(),
             };
         };
-        let commit_after_ms = if is_write(&request.head) {
+        let commit_after_ms = if self.is_write(&request.head) {
             self.service.commit_after_ms
         } else {
             0
@@ -219,16 +219,16 @@ impl Connection {
         said
     }
 
+    fn is_write(&self, head: &Head) -> bool {
+        !matches!(head.method.as_str(), "GET" | "HEAD") && !self.service.searches(&head.method, &head.target)
+    }
+
     async fn complain(&self, reader: &mut Reader, why: &str) -> End {
         let behaviour = Behaviour::status_with(400, &[], &format!("{{\"error\":\"{why}\"}}"));
         // The client may be gone: there is nobody to tell then.
         let _ = answer::write(&mut reader.stream, &behaviour, (400, ""), false).await;
         End::Close
     }
-}
-
-fn is_write(head: &Head) -> bool {
-    !matches!(head.method.as_str(), "GET" | "HEAD")
 }
 
 /// What a well-behaved service does and says.
@@ -243,7 +243,10 @@ fn carry_out(shared: &Shared, service: &Service, request: &Request) -> Said {
         });
     }
     if let Some(key) = service.asked_for(method, target) {
-        return shared.with(|judge| judge.look_up(&service.name, &key));
+        return shared.with(|judge| judge.look_up(&service.name, &key, target));
+    }
+    if service.searches(method, target) {
+        return shared.with(|judge| judge.search(&service.name, &request.body));
     }
     if method == "GET" && target.split('?').next() == Some("/account") {
         return Said {
