@@ -8,6 +8,9 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+/// Whom the flow tells of reviews.
+const NOTICES_TO: &str = "\"ops@example.com\"";
+
 /// The count.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
@@ -116,17 +119,22 @@ fn made(destination: &Destination) -> BTreeMap<&'static str, HashMap<String, u64
         .map(|step| (step, HashMap::new()))
         .collect();
     for effect in destination.effects_in_full() {
-        let body: Value = serde_json::from_str(&effect.body).unwrap_or_default();
-        let lead = body["lead"].as_str().unwrap_or_default();
-        let step = match (effect.service.as_str(), lead) {
-            ("crm", _) => "crm",
-            ("mailer", "review") => "review notices",
-            ("mailer", _) => "welcome",
+        let step = match effect.service.as_str() {
+            "crm" | "hubspot" => "crm",
+            "mailer" | "resend" if effect.body.contains(NOTICES_TO) => "review notices",
+            "mailer" | "resend" => "welcome",
             _ => "team_chat",
         };
-        *made.entry(step).or_default().entry(lead.to_owned()).or_default() += 1;
+        let lead = lead_in(&effect.body).to_owned();
+        *made.entry(step).or_default().entry(lead).or_default() += 1;
     }
     made
+}
+
+/// The lead that a body names, wherever its service wants that.
+fn lead_in(body: &str) -> &str {
+    let lead = body.split_once("lead-").map(|(before, _)| &body[before.len()..]);
+    lead.and_then(|lead| lead.get(.."lead-0000".len())).unwrap_or_default()
 }
 
 fn listed(host: &HostProcess, path: &str) -> anyhow::Result<Vec<Value>> {
