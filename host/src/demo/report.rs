@@ -133,8 +133,11 @@ fn made(destination: &Destination) -> BTreeMap<&'static str, HashMap<String, u64
 
 /// The lead that a body names, wherever its service wants that.
 fn lead_in(body: &str) -> &str {
-    let lead = body.split_once("lead-").map(|(before, _)| &body[before.len()..]);
-    lead.and_then(|lead| lead.get(.."lead-0000".len())).unwrap_or_default()
+    let named = body
+        .match_indices("lead-")
+        .filter_map(|(at, _)| body.get(at..at + "lead-0000".len()));
+    let mut leads = named.filter(|lead| lead.bytes().skip("lead-".len()).all(|b| b.is_ascii_digit()));
+    leads.next().unwrap_or_default()
 }
 
 fn listed(host: &HostProcess, path: &str) -> anyhow::Result<Vec<Value>> {
@@ -170,5 +173,26 @@ impl fmt::Display for Report {
             writeln!(f, "  WRONG: {wrong}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lead_in;
+
+    #[test]
+    fn a_lead_is_found_wherever_a_body_names_it() {
+        for (body, lead) in [
+            (r#"{"lead":"lead-0012","email":"lead12@example.com"}"#, "lead-0012"),
+            (
+                r#"{"inputs":[{"id":"lead12@example.com","properties":{"website_lead":"lead-0012"}}]}"#,
+                "lead-0012",
+            ),
+            (r#"{"text":{"body":"New lead lead-0012: Lead 12"}}"#, "lead-0012"),
+            (r#"{"text":"lead-00"}"#, ""),
+            ("{}", ""),
+        ] {
+            assert_eq!(lead_in(body), lead, "{body}");
+        }
     }
 }
