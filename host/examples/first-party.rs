@@ -14,7 +14,7 @@ fn main() -> anyhow::Result<()> {
         .parent()
         .context("the host has a folder around it")?;
     let argument = std::env::args_os().nth(1).map(PathBuf::from);
-    for connector in sources::FIRST_PARTY {
+    for connector in &sources::first_party() {
         match &argument {
             Some(check) if check == Path::new("--check") => {
                 if let Some(stale) = sources::stale(root, connector)? {

@@ -5,6 +5,7 @@
 //! call connectors, send requests or know runs.
 
 pub mod approved;
+mod builtin;
 pub mod connection;
 mod document;
 pub mod folder;
@@ -17,6 +18,7 @@ pub mod section;
 mod snapshot;
 
 pub use approved::{Approved, Auth, KeyPlace};
+pub use builtin::{BUILTIN, Builtin};
 pub use connection::{ConnectionSpec, Limits, Rate};
 pub use document::Problem;
 pub(crate) use document::is_name as is_connector_name;
@@ -29,11 +31,6 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::runtime::{Component, LoadError, Runtime};
 use oncegate_domain::id::Id;
 use std::sync::{Arc, PoisonError, RwLock};
-
-/// Connectors that come with the host: name and component.
-pub fn builtin() -> &'static [(&'static str, &'static [u8])] {
-    &[("http", include_bytes!("../../plugins/http/built/http.wasm"))]
-}
 
 /// What is in force. A handle, cheap to clone.
 #[derive(Clone)]

@@ -1,5 +1,6 @@
 //! What people type. Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage.
 
+mod builtin;
 mod client;
 mod connector;
 mod demo;

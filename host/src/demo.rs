@@ -1,9 +1,10 @@
 //! `oncegate demo`: the main job, on a scripted destination that loses answers, with one SIGKILL in the middle. It exits
-//! well only when no lead had two effects and none vanished; the destination is the judge.
+//! well only when no lead had two effects and none vanished; the destination is the judge. With `--providers` the
+//! destination is a HubSpot, a Resend and a WhatsApp.
 
-mod installation;
 mod leads;
 mod report;
+mod scene;
 mod sender;
 
 use crate::clock::{Clock, SystemClock};
@@ -18,6 +19,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+pub use scene::Scene;
 
 /// Another seed, other trouble.
 const SEED: u64 = 7;
@@ -35,6 +38,8 @@ pub struct DemoOptions {
     pub keep: bool,
     /// Print one line of JSON instead of a table.
     pub json: bool,
+    /// What the leads are sent through.
+    pub scene: Scene,
 }
 
 /// Runs the demo; `true`: the promise held.
@@ -48,8 +53,8 @@ pub fn run(options: DemoOptions) -> anyhow::Result<bool> {
         .tempdir()
         .context("cannot make a folder")?;
     let destination = runtime.block_on(Destination::start_with(Options {
-        services: leads::services(SEED),
-        rules: leads::rules(),
+        services: options.scene.services(SEED),
+        rules: options.scene.rules(),
         ..Options::default()
     }))?;
     let say = |text: &str| {
@@ -60,9 +65,9 @@ pub fn run(options: DemoOptions) -> anyhow::Result<bool> {
     let data = folder.path().join("data");
     let installation = folder.path().join("installation");
     std::fs::create_dir_all(&data)?;
-    installation::write(&installation, &destination)?;
+    options.scene.write(&installation, &destination)?;
 
-    say("A host on an embedded ledger, and a destination with a CRM, a mailer and a chat that lose answers.");
+    say(options.scene.says());
     let leads = Arc::new(leads::all());
     let (host, refused) = play(&data, &installation, &leads, &say)?;
     wait_until_done(&host, &say)?;

@@ -9,6 +9,7 @@ mod answer;
 mod chance;
 mod connection;
 mod control;
+mod dialect;
 mod journal;
 mod judge;
 mod listener;
@@ -24,10 +25,11 @@ mod wire;
 mod tests;
 
 pub use chance::Chances;
+pub use dialect::Dialect;
 pub use judge::{Count, Duplicate, Effect, Tally};
 pub use rules::{On, Rule};
 pub use script::{Answer, Behaviour, Cut, End, Framing, Read};
-pub use scripted::{Scripted, Spoken, Told};
+pub use scripted::{Reaction, Scripted, Spoken};
 pub use seen::Seen;
 pub use service::{Dedup, Route, Service};
 

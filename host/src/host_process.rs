@@ -93,6 +93,17 @@ impl HostProcess {
         self.child.id()
     }
 
+    /// Delivers an event to a hook.
+    ///
+    /// # Errors
+    /// It was not taken in.
+    pub fn deliver(&self, hook: &str, body: &Value) -> anyhow::Result<()> {
+        let url = format!("http://{}/hooks/{hook}", self.address);
+        let request = self.agent.post(&url).header("content-type", "application/json");
+        request.send(body.to_string())?;
+        Ok(())
+    }
+
     /// What the API says; `path` begins after `/api/v1/`.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// The built form of a connector, `http` or `puppet`.
+/// The built form of a connector: one of the host's own, or `puppet`.
 ///
 /// # Panics
 /// It is not there.
@@ -17,8 +17,8 @@ fn path(name: &str) -> PathBuf {
     }
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = match name {
-        "http" => root.join("plugins/http"),
-        _ => root.join("tests/guests").join(name),
+        "puppet" => root.join("tests/guests/puppet"),
+        _ => root.join("plugins").join(name),
     };
     folder.join("built").join(name).with_extension("wasm")
 }

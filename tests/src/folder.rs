@@ -53,6 +53,12 @@ impl Folder {
         std::fs::write(path, content).unwrap();
     }
 
+    /// Adds one more connector of the host's own.
+    pub fn connector(self, name: &str) -> Folder {
+        self.write(&format!("connectors/{name}.wasm"), &connectors::wasm(name));
+        self
+    }
+
     /// Adds, or replaces, a connection.
     pub fn connection(self, connection: &Connection) -> Folder {
         let path = format!("connections/{}.toml", connection.name);

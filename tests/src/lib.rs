@@ -4,8 +4,8 @@
 //! What a promise is worth is counted at the destination; the ledger and the API are asked only how the host itself sees
 //! it. In this process the host runs on a clock that stands still until a test moves it.
 //!
-//! The connectors are the built forms in the repository. `ONCEGATE_TEST_CONNECTORS=DIR` names a folder with other
-//! `http.wasm` and `puppet.wasm`, such as freshly built ones.
+//! The connectors are the built forms in the repository. `ONCEGATE_TEST_CONNECTORS=DIR` names a folder with others of the same
+//! names, such as freshly built ones.
 #![allow(clippy::unwrap_used, reason = "a harness fails like a test: loudly")]
 
 pub mod child;

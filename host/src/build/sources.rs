@@ -6,13 +6,18 @@
 //! workspace says about those dependencies, and the profile. Not the compiler: the same sources by another compiler are the same connector.
 
 use super::cargo::PROFILE;
+use crate::catalog::BUILTIN;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// Connectors that are committed in built form, relative to the repository.
-pub const FIRST_PARTY: [&str; 2] = ["plugins/http", "tests/guests/puppet"];
+/// Folders of the connectors that are committed in built form, relative to the repository: those that are built into this
+/// program, and the guest of the tests.
+pub fn first_party() -> Vec<String> {
+    let builtin = BUILTIN.iter().map(|connector| format!("plugins/{}", connector.name));
+    builtin.chain(["tests/guests/puppet".to_owned()]).collect()
+}
 
 /// What lies in a package's folder and never enters the component: a changed text makes no built file stale.
 const NOT_COMPILED: [&str; 5] = ["README.md", "CHANGELOG.md", "tests", "examples", "benches"];

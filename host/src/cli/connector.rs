@@ -1,7 +1,7 @@
 //! `oncegate connector …`.
 
 use super::installation::{What, list};
-use super::{Listing, Place};
+use super::{Listing, Place, builtin};
 use crate::build::scaffold::{self, Template};
 use crate::build::{self, BuildOptions};
 use clap::Subcommand;
@@ -40,6 +40,9 @@ pub enum ConnectorCommand {
     List {
         #[command(flatten)]
         listing: Listing,
+        /// The connectors that come with this program, and what each may do; needs no running host.
+        #[arg(long, conflicts_with_all = ["limit", "after"])]
+        builtin: bool,
     },
 }
 
@@ -62,7 +65,11 @@ pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<()> {
             print!("{}", build::run(options)?);
         }
         ConnectorCommand::Check { file } => print!("{}", build::check(file)?),
-        ConnectorCommand::List { listing } => list(place, What::Connectors, listing)?,
+        ConnectorCommand::List { listing, builtin: true } => builtin::list(listing.json)?,
+        ConnectorCommand::List {
+            listing,
+            builtin: false,
+        } => list(place, What::Connectors, listing)?,
     }
     Ok(())
 }

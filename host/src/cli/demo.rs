@@ -1,6 +1,6 @@
 //! `oncegate demo`.
 
-use crate::demo::{self, DemoOptions};
+use crate::demo::{self, DemoOptions, Scene};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -11,11 +11,15 @@ pub struct DemoArgs {
     /// Print one line of JSON instead of a table.
     #[arg(long)]
     json: bool,
+    /// Send the leads through the connectors for HubSpot, Resend and WhatsApp, against scripted ones.
+    #[arg(long)]
+    providers: bool,
 }
 
 pub fn run(args: &DemoArgs) -> anyhow::Result<bool> {
     demo::run(DemoOptions {
         keep: args.keep,
         json: args.json,
+        scene: if args.providers { Scene::Providers } else { Scene::Plain },
     })
 }

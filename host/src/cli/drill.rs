@@ -1,7 +1,7 @@
 //! `oncegate drill`.
 
 use super::terminal::{escape, say};
-use crate::catalog::{ConnectionSpec, builtin, section};
+use crate::catalog::{BUILTIN, ConnectionSpec, section};
 use crate::drill::{self, Report, Subject};
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -67,8 +67,8 @@ fn read_connection(file: &Path) -> anyhow::Result<(toml::Table, ConnectionSpec)>
 }
 
 fn connector_of(spec: &ConnectionSpec, file: &Path) -> anyhow::Result<Vec<u8>> {
-    if let Some((_, bytes)) = builtin().iter().find(|(name, _)| *name == spec.connector) {
-        return Ok(bytes.to_vec());
+    if let Some(connector) = BUILTIN.iter().find(|connector| connector.name == spec.connector) {
+        return Ok(connector.bytes.to_vec());
     }
     let folder = file.parent().unwrap_or(Path::new(".")).join("../connectors");
     let beside = folder.join(&spec.connector).with_extension("wasm");

@@ -1,12 +1,13 @@
-//! The demo's leads, and the trouble they meet. The same on every run: trouble depends on a seed and on the lead.
+//! The demo's leads, the same on every run.
 
-use crate::destination::{Behaviour, Chances, Rule, Service};
 use serde_json::{Value, json};
 
 /// How many leads are sent.
 pub const LEADS: usize = 200;
 /// Every so many leads, one that the CRM refuses for good.
 const REFUSED_EVERY: usize = 67;
+/// By which the CRM knows what it refuses.
+pub const REFUSED_DOMAIN: &str = "refused.example";
 /// Every so many leads, one that comes twice under its id with another name.
 const CONFLICT_EVERY: usize = 90;
 /// Every so many deliveries, one without an id.
@@ -41,7 +42,7 @@ pub fn without_id() -> Vec<Value> {
 fn lead(n: usize) -> Lead {
     let id = format!("lead-{n:04}");
     let domain = if n.is_multiple_of(REFUSED_EVERY) {
-        "refused.example"
+        REFUSED_DOMAIN
     } else {
         "example.com"
     };
@@ -66,31 +67,4 @@ fn lead(n: usize) -> Lead {
         doubled: n.is_multiple_of(3),
         conflict,
     }
-}
-
-/// Three services, and how often each misbehaves.
-pub fn services(seed: u64) -> Vec<Service> {
-    let trouble = |lost_answer, rate_limited, unavailable| Chances {
-        seed,
-        lost_answer,
-        rate_limited,
-        unavailable,
-        silence_ms: 3_000,
-        ..Chances::default()
-    };
-    let with = |service: Service, chances| Service {
-        chances: Some(chances),
-        ..service
-    };
-    vec![
-        with(Service::crm().identity(&["/lead"]), trouble(0.08, 0.02, 0.05)),
-        with(Service::mailer().identity(&["/to", "/text"]), trouble(0.08, 0.02, 0.05)),
-        with(Service::chat().identity(&["/lead"]), trouble(0.04, 0.02, 0.05)),
-    ]
-}
-
-/// What the CRM never takes.
-pub fn rules() -> Vec<Rule> {
-    let refusal = Behaviour::status_with(422, &[], r#"{"error":"this address cannot receive mail"}"#);
-    vec![Rule::always("crm", refusal).text("refused.example")]
 }

@@ -8,6 +8,9 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+/// Whom the flow tells of reviews.
+const NOTICES_TO: &str = "\"ops@example.com\"";
+
 /// The count.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
@@ -116,17 +119,25 @@ fn made(destination: &Destination) -> BTreeMap<&'static str, HashMap<String, u64
         .map(|step| (step, HashMap::new()))
         .collect();
     for effect in destination.effects_in_full() {
-        let body: Value = serde_json::from_str(&effect.body).unwrap_or_default();
-        let lead = body["lead"].as_str().unwrap_or_default();
-        let step = match (effect.service.as_str(), lead) {
-            ("crm", _) => "crm",
-            ("mailer", "review") => "review notices",
-            ("mailer", _) => "welcome",
+        let step = match effect.service.as_str() {
+            "crm" | "hubspot" => "crm",
+            "mailer" | "resend" if effect.body.contains(NOTICES_TO) => "review notices",
+            "mailer" | "resend" => "welcome",
             _ => "team_chat",
         };
-        *made.entry(step).or_default().entry(lead.to_owned()).or_default() += 1;
+        let lead = lead_in(&effect.body).to_owned();
+        *made.entry(step).or_default().entry(lead).or_default() += 1;
     }
     made
+}
+
+/// The lead that a body names, wherever its service wants that.
+fn lead_in(body: &str) -> &str {
+    let named = body
+        .match_indices("lead-")
+        .filter_map(|(at, _)| body.get(at..at + "lead-0000".len()));
+    let mut leads = named.filter(|lead| lead.bytes().skip("lead-".len()).all(|b| b.is_ascii_digit()));
+    leads.next().unwrap_or_default()
 }
 
 fn listed(host: &HostProcess, path: &str) -> anyhow::Result<Vec<Value>> {
@@ -162,5 +173,26 @@ impl fmt::Display for Report {
             writeln!(f, "  WRONG: {wrong}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lead_in;
+
+    #[test]
+    fn a_lead_is_found_wherever_a_body_names_it() {
+        for (body, lead) in [
+            (r#"{"lead":"lead-0012","email":"lead12@example.com"}"#, "lead-0012"),
+            (
+                r#"{"inputs":[{"id":"lead12@example.com","properties":{"website_lead":"lead-0012"}}]}"#,
+                "lead-0012",
+            ),
+            (r#"{"text":{"body":"New lead lead-0012: Lead 12"}}"#, "lead-0012"),
+            (r#"{"text":"lead-00"}"#, ""),
+            ("{}", ""),
+        ] {
+            assert_eq!(lead_in(body), lead, "{body}");
+        }
     }
 }

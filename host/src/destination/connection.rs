@@ -246,7 +246,10 @@ fn carry_out(shared: &Shared, service: &Service, request: &Request) -> Said {
         });
     }
     if let Some(key) = service.asked_for(method, target) {
-        return shared.with(|judge| judge.look_up(&service.name, &key));
+        return shared.with(|judge| judge.look_up(&service.name, &key, target));
+    }
+    if service.searches(method, target) {
+        return shared.with(|judge| judge.search(&service.name, &request.body));
     }
     if method == "GET" && target.split('?').next() == Some("/account") {
         return Said {

@@ -3,14 +3,18 @@
 //! All of it sits behind one lock of `Destination`, so that a repeated key is recognised however close the requests come.
 //! It reads no socket and waits for nothing; the journal is the only file it touches.
 
+mod book;
+mod scripts;
+
+use super::dialect::{Dialect, Told};
 use super::journal::Journal;
 use super::rules::Rules;
 use super::script::Behaviour;
-use super::scripted::{Told, key_in};
 use super::seen::Seen;
 use super::service::{Dedup, Service, text_of};
+use book::{Book, Record};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -91,25 +95,6 @@ pub(super) struct Judge {
     pub rules: Rules,
 }
 
-struct Book {
-    service: Service,
-    records: BTreeMap<String, Record>,
-    effects: Vec<Effect>,
-    connections: u64,
-    requests: u64,
-    replays: u64,
-    other_bodies: u64,
-    /// How often the dice were thrown about each business fact.
-    arrivals: BTreeMap<String, u32>,
-}
-
-struct Record {
-    /// The body as it came.
-    body: String,
-    /// What a lookup and a repeated request are told.
-    shown: Value,
-}
-
 impl Judge {
     /// With what the journal remembers, if there is one.
     pub fn new(services: Vec<Service>, journal: Option<Journal>, remembered: Vec<Effect>) -> Judge {
@@ -174,16 +159,17 @@ impl Judge {
         let arrivals = book.arrivals.entry(subject.clone()).or_default();
         let arrival = *arrivals;
         *arrivals += 1;
-        chances.roll(service, &subject, arrival)
+        let trouble = chances.roll(service, &subject, arrival)?;
+        Some(book.service.dialect.in_its_words(trouble))
     }
 
     /// A record that is there without any effect of ours.
     pub fn put_record(&mut self, service: &str, key: &str, body: &Value) {
         if let Some(book) = self.books.get_mut(service) {
-            let id = format!("{service}-old-{}", book.records.len() + 1);
+            let (dialect, number) = (book.service.dialect, book.records.len() + 1);
             let record = Record {
                 body: body.to_string(),
-                shown: shown(body, &id, Some(key)),
+                shown: dialect.record(&format!("{service}-old"), number, Some(key), body, None),
             };
             book.records.insert(key.to_owned(), record);
         }
@@ -195,25 +181,28 @@ impl Judge {
     /// Where the journal cannot be written; nothing was changed then.
     pub fn commit(&mut self, service: &str, key: Option<&str>, body: &[u8]) -> io::Result<Said> {
         let Some(book) = self.books.get_mut(service) else {
-            return Ok(said(404, json!({"error": "no such service"})));
+            return Ok(Dialect::Plain.says(&Told::NotThere));
         };
         let body = lossy(body);
-        let natural = matches!(book.service.dedup, Dedup::Natural(_));
-        if natural && key.is_none() {
-            return Ok(said(
-                422,
-                json!({"error": "the field that names the record is missing"}),
-            ));
+        let dialect = book.service.dialect;
+        let upsert = matches!(book.service.dedup, Dedup::Natural(_));
+        if upsert && key.is_none() {
+            return Ok(dialect.says(&Told::Unnamed));
         }
-        if let Some(record) = key.and_then(|key| book.records.get(key)) {
-            let same = record.body == body || (natural && same_json(&record.body, &body));
-            if same {
+        let before = key.and_then(|key| book.records.get(key));
+        let new = before.is_none();
+        if let Some(before) = before {
+            if before.body == body || (upsert && book.changes_nothing(before, &body)) {
+                let said = dialect.says(&Told::Known {
+                    record: &before.shown,
+                    upsert,
+                });
                 book.replays += 1;
-                return Ok(said(if natural { 200 } else { 201 }, record.shown.clone()));
+                return Ok(said);
             }
-            if !natural {
+            if !upsert {
                 book.other_bodies += 1;
-                return Ok(said(409, json!({"error": "this key was used with another body"})));
+                return Ok(dialect.says(&Told::OtherBody));
             }
         }
         let identity = book.service.identity_of(body.as_bytes());
@@ -226,65 +215,37 @@ impl Judge {
         if let Some(journal) = &mut self.journal {
             journal.append(&effect)?;
         }
-        Ok(said(201, book.take_effect(effect)))
+        let record = book.take_effect(effect);
+        Ok(dialect.says(&Told::Made { record: &record, new }))
     }
 
-    /// Does what a script says, and says it.
-    pub fn scripted(&mut self, service: &str, told: &Told, key: Option<&str>, body: &[u8]) -> Said {
-        let done = match told {
-            Told::Write(_) => Some(self.commit(service, key, body)),
-            Told::Read(_) | Told::Lookup { .. } => None,
-        };
-        let spoken = match (told, done) {
-            (Told::Write(_), Some(Ok(refused))) if refused.status >= 300 => return refused,
-            (Told::Write(_), Some(Err(error))) => {
-                let why = format!("the journal cannot be written: {:?}", error.kind());
-                return said(500, json!({ "error": why }));
-            }
-            (Told::Write(spoken) | Told::Read(spoken), _) => spoken,
-            (Told::Lookup { found, absent }, _) => {
-                let exists = self.books.get(service).is_some_and(|book| !book.effects.is_empty());
-                if exists { found } else { absent }
-            }
-        };
-        Said {
-            status: spoken.status,
-            body: spoken.with_key(&self.key_seen(service).unwrap_or_default()),
+    /// What a service holds under the key that a target names.
+    pub fn look_up(&self, service: &str, key: &str, target: &str) -> Said {
+        let book = self.books.get(service);
+        let dialect = book.map(|book| book.service.dialect).unwrap_or_default();
+        match book.and_then(|book| book.records.get(key)) {
+            Some(record) => dialect.says(&Told::There {
+                record: &record.shown,
+                target,
+            }),
+            None => dialect.says(&Told::NotThere),
         }
     }
 
-    /// The key that a service saw last, wherever a request carried it.
-    fn key_seen(&self, service: &str) -> Option<String> {
-        let header_or_field = match &self.books.get(service)?.service.dedup {
-            Dedup::Header(_) | Dedup::Field(_) => true,
-            Dedup::None | Dedup::Natural(_) | Dedup::Repeat => false,
+    /// What a service shows of the writes whose body holds the text that a search asks for.
+    pub fn search(&self, service: &str, body: &[u8]) -> Said {
+        let Some(book) = self.books.get(service) else {
+            return Dialect::Plain.says(&Told::NotThere);
         };
-        self.seen
-            .iter()
-            .rev()
-            .filter(|seen| seen.service == service)
-            .find_map(|seen| {
-                let told = seen.key.clone().filter(|_| header_or_field);
-                let headers = seen.headers.iter().map(|(_, value)| value.clone());
-                let texts = headers.chain([seen.text(), seen.path.clone()]);
-                told.or_else(|| texts.into_iter().find_map(|text| key_in(&text).map(str::to_owned)))
-            })
-    }
-
-    /// What a service holds under a key.
-    pub fn look_up(&self, service: &str, key: &str) -> Said {
-        match self.books.get(service).and_then(|book| book.records.get(key)) {
-            Some(record) => said(200, record.shown.clone()),
-            None => said(404, json!({"error": "no such record"})),
-        }
-    }
-
-    /// How many whole requests came that could have changed something.
-    pub fn writes_of(&self, service: &str) -> u64 {
-        let Some(book) = self.books.get(service) else { return 0 };
-        let writes =
-            |seen: &&Seen| seen.service == service && seen.whole && book.service.is_write(&seen.method, &seen.path);
-        self.seen.iter().filter(writes).count() as u64
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let hits: Vec<Value> = match body["query"].as_str() {
+            Some(text) => {
+                let found = book.shown_effects().filter(|(body, _)| body.contains(text));
+                found.map(|(_, record)| record).collect()
+            }
+            None => Vec::new(),
+        };
+        book.service.dialect.says(&Told::Hits(&hits))
     }
 
     pub fn tally(&self) -> Tally {
@@ -302,101 +263,6 @@ impl Judge {
     }
 }
 
-impl Book {
-    fn new(service: Service) -> Book {
-        Book {
-            service,
-            records: BTreeMap::new(),
-            effects: Vec::new(),
-            connections: 0,
-            requests: 0,
-            replays: 0,
-            other_bodies: 0,
-            arrivals: BTreeMap::new(),
-        }
-    }
-
-    fn take_effect(&mut self, effect: Effect) -> Value {
-        let id = format!("{}-{}", self.service.name, self.effects.len() + 1);
-        let body = serde_json::from_str(&effect.body).unwrap_or(Value::Null);
-        let record = shown(&body, &id, effect.key.as_deref());
-        if let Some(key) = &effect.key {
-            self.records.insert(
-                key.clone(),
-                Record {
-                    body: effect.body.clone(),
-                    shown: record.clone(),
-                },
-            );
-        }
-        self.effects.push(effect);
-        record
-    }
-
-    fn count(&self) -> Count {
-        Count {
-            effects: counted(self.effects.iter().map(|effect| effect.name().to_owned())),
-            by_identity: counted(self.effects.iter().filter_map(|effect| effect.identity.clone())),
-            effects_total: self.effects.len() as u64,
-            connections: self.connections,
-            requests: self.requests,
-            replays: self.replays,
-            other_bodies: self.other_bodies,
-        }
-    }
-
-    /// An upsert without identity fields may rightly change a record twice; only the same change again is a duplicate.
-    fn duplicates(&self) -> Vec<Duplicate> {
-        let natural = matches!(self.service.dedup, Dedup::Natural(_));
-        let facts = self.effects.iter().map(|effect| match (&effect.identity, &effect.key) {
-            (Some(identity), _) => identity.clone(),
-            (None, Some(key)) if natural => format!("{key}: {}", effect.body),
-            (None, _) => effect.name().to_owned(),
-        });
-        let repeated = counted(facts).into_iter().filter(|(_, count)| *count > 1);
-        repeated
-            .map(|(what, count)| Duplicate {
-                service: self.service.name.clone(),
-                what,
-                count,
-            })
-            .collect()
-    }
-}
-
-fn counted(names: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
-    names.fold(BTreeMap::new(), |mut counts, name| {
-        *counts.entry(name).or_default() += 1;
-        counts
-    })
-}
-
-fn said(status: u16, body: Value) -> Said {
-    Said {
-        status,
-        body: body.to_string(),
-    }
-}
-
-/// A record as it is told: the fields of the body, the service's own id, and the key where there is one.
-fn shown(body: &Value, id: &str, key: Option<&str>) -> Value {
-    let mut fields = body.as_object().cloned().unwrap_or_default();
-    fields.insert("id".to_owned(), json!(id));
-    if let Some(key) = key {
-        fields.insert("key".to_owned(), json!(key));
-    }
-    Value::Object(fields)
-}
-
-fn same_json(one: &str, other: &str) -> bool {
-    let parsed = |text| serde_json::from_str::<Value>(text).ok();
-    parsed(one).is_some_and(|value| parsed(other) == Some(value))
-}
-
-fn lossy(body: &[u8]) -> String {
-    String::from_utf8_lossy(body).into_owned()
-}
-
 /// What a service tells requests apart by, as far as this request says it.
 pub(super) fn key_of(
     service: &Service,
@@ -409,7 +275,11 @@ pub(super) fn key_of(
         Dedup::Repeat => body.map(lossy),
         Dedup::Field(pointer) | Dedup::Natural(pointer) => {
             let body: Value = serde_json::from_slice(body?).ok()?;
-            body.pointer(pointer).map(text_of)
+            body.pointer(pointer).map(|name| service.dialect.name(text_of(name)))
         }
     }
+}
+
+fn lossy(body: &[u8]) -> String {
+    String::from_utf8_lossy(body).into_owned()
 }

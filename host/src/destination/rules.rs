@@ -36,10 +36,10 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
-    /// Anything but GET and HEAD.
+    /// Anything but GET, HEAD and a search.
     #[default]
     Writes,
-    /// GET and HEAD: lookups and probes.
+    /// GET, HEAD and a search: lookups and probes.
     Reads,
     /// All.
     Any,

@@ -16,22 +16,22 @@ pub struct Scripted {
     /// Which requests.
     pub route: Route,
     /// What they are told.
-    pub says: Told,
+    pub says: Reaction,
 }
 
 /// What a scripted request does and is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Told {
+pub enum Reaction {
     /// It makes the effect, and is then told this.
     Write(Spoken),
     /// It reads, and is told this.
     Read(Spoken),
     /// It asks for the effect.
     Lookup {
-        /// Told once the service has made an effect.
+        /// Reaction once the service has made an effect.
         found: Spoken,
-        /// Told before.
+        /// Reaction before.
         absent: Spoken,
     },
 }
@@ -54,7 +54,7 @@ impl Spoken {
 
 impl Service {
     /// The script for a request, where there is one.
-    pub(super) fn scripted(&self, method: &str, target: &str) -> Option<&Told> {
+    pub(super) fn scripted(&self, method: &str, target: &str) -> Option<&Reaction> {
         let found = self
             .scripted
             .iter()
@@ -65,9 +65,9 @@ impl Service {
     /// Whether a request may change something here.
     pub(super) fn is_write(&self, method: &str, target: &str) -> bool {
         match self.scripted(method, target) {
-            Some(Told::Write(_)) => true,
-            Some(Told::Read(_) | Told::Lookup { .. }) => false,
-            None => !matches!(method, "GET" | "HEAD"),
+            Some(Reaction::Write(_)) => true,
+            Some(Reaction::Read(_) | Reaction::Lookup { .. }) => false,
+            None => !matches!(method, "GET" | "HEAD") && !self.searches(method, target),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A definition only. It knows no socket and no count.
 
 use super::chance::Chances;
+use super::dialect::Dialect;
 use super::scripted::Scripted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +22,12 @@ pub struct Service {
     /// Where it can be asked for a record; `None`: it cannot.
     #[serde(default)]
     pub lookup: Option<Route>,
+    /// Where its writes can be searched by a text, with a POST of `{"query": TEXT}` that only reads; `None`: nowhere.
+    #[serde(default)]
+    pub search: Option<Route>,
+    /// In whose words it reads and answers.
+    #[serde(default)]
+    pub dialect: Dialect,
     /// JSON pointers into a request's body that together name the business fact behind it (a lead, an order). Effects are
     /// counted by it as well, so that a destination without keys can be judged. Empty: by key, or by the whole body.
     #[serde(default)]
@@ -71,6 +78,8 @@ impl Service {
             writes: vec![Route::new("POST", path)],
             dedup: Dedup::None,
             lookup: None,
+            search: None,
+            dialect: Dialect::Plain,
             identity: Vec::new(),
             commit_after_ms: 0,
             chances: None,
@@ -175,7 +184,13 @@ impl Service {
     /// The key that a lookup asks for, percent-decoded.
     pub(super) fn asked_for(&self, method: &str, path: &str) -> Option<String> {
         let route = self.lookup.as_ref().filter(|route| route.method == method)?;
-        route.segment(path).map(percent_decoded)
+        route.segment(path).map(|name| self.dialect.name(percent_decoded(name)))
+    }
+
+    /// Whether a request is a search.
+    pub(super) fn searches(&self, method: &str, path: &str) -> bool {
+        let route = self.search.as_ref().filter(|route| route.method == method);
+        route.is_some_and(|route| route.segment(path).is_some())
     }
 
     /// The business fact that a body speaks of: its identity fields, where it has them all.
@@ -189,7 +204,7 @@ impl Service {
             .iter()
             .map(|pointer| body.pointer(pointer).map(text_of))
             .collect();
-        parts.map(|parts| parts.join(" · "))
+        parts.map(|parts| self.dialect.name(parts.join(" · ")))
     }
 }
 
@@ -231,7 +246,7 @@ pub(super) fn text_of(value: &Value) -> String {
     }
 }
 
-fn percent_decoded(segment: &str) -> String {
+pub(super) fn percent_decoded(segment: &str) -> String {
     let bytes = segment.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -3,5 +3,6 @@
 mod behaviours;
 mod control;
 mod counting;
+mod providers;
 mod raw;
 mod rules;

@@ -93,7 +93,7 @@ fn with_a_crash(
 
     let host = HostProcess::start(data, installation, "127.0.0.1:0", &secrets)?;
     let address = host.address.clone();
-    of_case(crash).try_for_each(|cell| deliver(&address, cell))?;
+    of_case(crash).try_for_each(|cell| deliver(&host, cell))?;
     let under_way = destination.until(|tally| {
         of_case(crash).all(|cell| tally.services.get(&cell.name).is_some_and(|count| count.requests > 0))
     });
@@ -108,7 +108,7 @@ fn with_a_crash(
             "a port cannot be closed"
         );
     }
-    of_case(|case| case != Case::CrashAfterIntent).try_for_each(|cell| deliver(&address, cell))?;
+    of_case(|case| case != Case::CrashAfterIntent).try_for_each(|cell| deliver(&host, cell))?;
     std::thread::sleep(REFUSED_FOR);
     for cell in of_case(refused) {
         ensure!(
@@ -119,13 +119,9 @@ fn with_a_crash(
     Ok(host)
 }
 
-fn deliver(address: &str, cell: &Cell) -> anyhow::Result<()> {
-    let body = json!({ "key": cell.name, "input": cell.input });
-    ureq::post(format!("http://{address}/hooks/{}", cell.name))
-        .header("content-type", "application/json")
-        .send(body.to_string())
-        .with_context(|| format!("the event of {} was not taken in", cell.name))?;
-    Ok(())
+fn deliver(host: &HostProcess, cell: &Cell) -> anyhow::Result<()> {
+    host.deliver(&cell.name, &json!({ "key": cell.name, "input": cell.input }))
+        .with_context(|| format!("the event of {} was not taken in", cell.name))
 }
 
 fn wait_until_settled(host: &HostProcess, cells: usize) -> anyhow::Result<()> {

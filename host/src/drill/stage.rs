@@ -8,7 +8,7 @@ use crate::catalog::approved::approve;
 use crate::catalog::manifest::{Example, ExampleAnswer, KEY_MARK, Reply, Says};
 use crate::catalog::section::Description;
 use crate::catalog::{Approved, ConnectionSpec, KeyPlace, RequestKind};
-use crate::destination::{Dedup, Route, Scripted, Service, Spoken, Told};
+use crate::destination::{Dedup, Reaction, Route, Scripted, Service, Spoken};
 use anyhow::{Context, anyhow, ensure};
 use oncegate_domain::doubt;
 use serde_json::{Map, Value};
@@ -150,9 +150,9 @@ fn script(approved: &Approved, example: &Example, case: Case) -> anyhow::Result<
             )
         })?;
         let says = match (rule.kind, says) {
-            (RequestKind::Write, Says::Always(reply)) => Told::Write(spoken(reply, &example.input)),
-            (RequestKind::Read, Says::Always(reply)) => Told::Read(spoken(reply, &example.input)),
-            (RequestKind::Read, Says::Lookup { found, absent }) => Told::Lookup {
+            (RequestKind::Write, Says::Always(reply)) => Reaction::Write(spoken(reply, &example.input)),
+            (RequestKind::Read, Says::Always(reply)) => Reaction::Read(spoken(reply, &example.input)),
+            (RequestKind::Read, Says::Lookup { found, absent }) => Reaction::Lookup {
                 found: spoken(found, &example.input),
                 absent: match case.shows_a_stranger() {
                     true => Spoken {

@@ -3,16 +3,20 @@
 //! The intent cannot be forgotten: a write can only be sent with what the ledger returns for it. What the guest reports
 //! later is not this file's business; it keeps what the host saw.
 
+mod request;
+
+pub(super) use request::carries;
+
 use super::mission::Mission;
 use crate::catalog::{KeyPlace, Purpose, RequestKind};
 use crate::egress::{Exchange, NothingSent, Outgoing, Permit, Place};
-use crate::ledger::{AttemptKind, Intent, LedgerError, NewIntent, StoredRequest};
+use crate::ledger::{AttemptKind, Intent, LedgerError, NewIntent};
 use crate::runtime::{Door, LogLevel, Request, Response, SendError};
 use oncegate_domain::doubt::Blocked;
 use oncegate_domain::evidence::Evidence;
 use oncegate_domain::limits;
 use oncegate_domain::step::{self, Event};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use request::{path_and_query, stored};
 use std::sync::Arc;
 
 /// What the host saw of one call.
@@ -343,26 +347,6 @@ async fn record_intent(mission: &Arc<Mission>, out: &Outgoing) -> Result<Intent,
         .unwrap_or_else(|error| Err(LedgerError::Database(format!("recording the intent failed: {error}"))))
 }
 
-fn stored(out: &Outgoing) -> StoredRequest {
-    StoredRequest {
-        method: out.method.clone(),
-        path_and_query: out.path_and_query.clone(),
-        headers: out.headers.clone(),
-        body: out.body.clone(),
-    }
-}
-
-/// Whether a request holds the key anywhere: path, query, headers or body.
-pub(super) fn carries(request: &StoredRequest, key: &str) -> bool {
-    let holds = |text: &str| text.contains(key);
-    holds(&request.path_and_query)
-        || request.headers.iter().any(|(_, value)| holds(value))
-        || request
-            .body
-            .windows(key.len().max(1))
-            .any(|part| part == key.as_bytes())
-}
-
 fn with_key(request: &Request, kind: RequestKind, mission: &Mission) -> Vec<(String, String)> {
     let mut headers = request.headers.clone();
     if kind == RequestKind::Write
@@ -371,23 +355,6 @@ fn with_key(request: &Request, kind: RequestKind, mission: &Mission) -> Vec<(Str
         headers.push((name.clone(), mission.key.clone()));
     }
     headers
-}
-
-/// The query's characters that need no encoding.
-const QUERY_KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-fn path_and_query(request: &Request) -> String {
-    let encode = |text: &str| utf8_percent_encode(text, QUERY_KEPT).to_string();
-    let query: Vec<String> = request
-        .query
-        .iter()
-        .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
-        .collect();
-    if query.is_empty() {
-        request.path.clone()
-    } else {
-        format!("{}?{}", request.path, query.join("&"))
-    }
 }
 
 /// What the destination answered, short enough for a list.

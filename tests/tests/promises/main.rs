@@ -17,6 +17,7 @@ mod hooks;
 mod killed;
 mod lost_answers;
 mod natural;
+mod providers;
 mod refusals;
 mod stopped;
 mod stopping;

@@ -6,7 +6,7 @@ mod flows;
 use super::plan::{Change, Plan, PlannedConnector, Subject, Verb, digest_of, seen};
 use super::{FileProblem, Folder};
 use crate::catalog::section;
-use crate::catalog::{Problem, builtin, rights};
+use crate::catalog::{BUILTIN, Builtin, Problem, rights};
 use crate::ledger::CatalogRows;
 use crate::runtime::check_interface;
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,7 +80,7 @@ impl Planner<'_> {
                 },
             );
         }
-        for (name, bytes) in builtin() {
+        for Builtin { name, bytes } in &BUILTIN {
             if available.contains_key(*name) {
                 continue;
             }

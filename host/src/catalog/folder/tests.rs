@@ -353,11 +353,12 @@ fn names_and_paths_are_taken_once() {
 #[test]
 fn a_connection_needs_its_connector() {
     let mut alone = folder();
-    alone.connectors.clear();
+    let crm = CRM.replace("connector = \"hubspot\"", "connector = \"sugar\"");
+    alone.connections.insert("connections/crm.toml".into(), crm);
     let said = wrong(&alone);
     assert!(
         said[0]
-            .starts_with("connections/crm.toml:2:1: there is no connector \"hubspot\"; put its .wasm into connectors/"),
+            .starts_with("connections/crm.toml:2:1: there is no connector \"sugar\"; put its .wasm into connectors/"),
         "{said:?}"
     );
     let unknown = plan(&folder(), &CatalogRows::default(), &["mail".into()]).unwrap_err();

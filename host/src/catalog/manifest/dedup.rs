@@ -8,7 +8,7 @@ use oncegate_domain::key::KeyFormat;
 const WINDOW_MS_MAX: u64 = 366 * 86_400_000;
 /// `og1_` and 128 bits in base32: a shorter key could meet another by chance.
 const KEY_CHARS_MIN: u64 = 30;
-const KEY_CHARS_MAX: u64 = 255;
+const KEY_CHARS_MAX: u64 = 256;
 
 /// Reads `dedup = { kind = … }`.
 pub(crate) fn read_dedup(node: &Node, problems: &mut Problems<'_>) -> Option<Dedup> {

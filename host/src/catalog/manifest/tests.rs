@@ -375,7 +375,7 @@ fn dedup_says_how_long_a_key_counts() {
     check(
         natural,
         "dedup = { kind = \"header\", name = \"Idempotency-Key\", window = \"24h\", max_length = 29 }",
-        &["19:83: `max_length` is 29; write a whole number from 30 to 255"],
+        &["19:83: `max_length` is 29; write a whole number from 30 to 256"],
     );
     check(
         natural,
