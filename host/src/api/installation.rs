@@ -35,6 +35,7 @@ pub(super) async fn flows(State(api): State<Arc<Api>>) -> Result<Json<Value>, Pr
             "active": row.active,
             "hook": hook.map(|hook| format!("/hooks/{}", hook.path)),
             "open": hook.map(|hook| hook.verify == crate::flow::Verify::None),
+            "verify": hook.map(|hook| hook.verify.word()),
             "uses": active.map(|active| active.flow.uses()),
         })
     });

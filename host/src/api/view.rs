@@ -5,6 +5,7 @@ use crate::ledger::{
     AttemptKind, AuditLine, ReviewDetail, ReviewItem, ReviewSubject, RunDetail, RunSummary, StoredAttempt, StoredEvent,
     StoredRequest, StoredStep,
 };
+use data_encoding::HEXLOWER;
 use oncegate_domain::id::Id;
 use oncegate_domain::step::State;
 use serde_json::{Value, json};
@@ -54,6 +55,7 @@ fn event(event: &StoredEvent) -> Value {
         "received_at": utc(event.received_ms),
         "source": event.source,
         "verified_by": event.verified_by,
+        "signed_digest": event.signed_digest.map(|digest| format!("sha256:{}", HEXLOWER.encode(&digest))),
         "content_type": event.content_type,
         "body": String::from_utf8_lossy(&event.body),
     })

@@ -74,8 +74,8 @@ pub fn list(place: &Place, what: What, listing: &Listing) -> anyhow::Result<()> 
     let (path, headings, fields): (&str, &[&str], &[&str]) = match what {
         What::Flows => (
             "flows",
-            &["FLOW", "TITLE", "REVISION", "ACTIVE", "HOOK"],
-            &["name", "title", "revision", "active", "hook"],
+            &["FLOW", "TITLE", "REVISION", "ACTIVE", "HOOK", "VERIFY"],
+            &["name", "title", "revision", "active", "hook", "verify"],
         ),
         What::Connectors => (
             "connectors",

@@ -5,7 +5,8 @@
 
 use super::body::{self, Bounds};
 use super::rate::Windows;
-use super::{source, verify};
+use super::source;
+use super::verify::{self, Evidence, NotVerified, Verified};
 use crate::catalog::{ActiveFlow, Catalog};
 use crate::clock::SharedClock;
 use crate::executor::{Delivery, Executor, IntakeError, parse_body};
@@ -142,14 +143,21 @@ impl Hooks {
         let content_type = body::media_type(request.headers())?;
         let (parts, incoming) = request.into_parts();
         let raw = body::read(incoming, self.bounds).await?;
-        let verified_by = self.verify(hook, &parts.headers)?;
+        let received_ms = self.clock.now_ms();
+        let evidence = Evidence {
+            headers: &parts.headers,
+            raw: &raw,
+            now_ms: received_ms,
+        };
+        let verified = self.verify(hook, evidence)?;
         let plain = body::inflate(&parts.headers, &raw, self.bounds)?;
         let parsed = parse_body(&content_type, &plain).map_err(|why| Problem::new(StatusCode::BAD_REQUEST, why))?;
         let delivery = Delivery {
             flow: Arc::clone(&active),
-            received_ms: self.clock.now_ms(),
+            received_ms,
             source: "webhook".to_owned(),
-            verified_by: verified_by.to_owned(),
+            verified_by: verified.by.to_owned(),
+            signed_digest: verified.signed_digest,
             raw: plain,
             body: parsed,
             content_type,
@@ -173,10 +181,14 @@ impl Hooks {
         Ok(())
     }
 
-    fn verify(&self, hook: &Webhook, headers: &HeaderMap) -> Result<&'static str, Problem> {
-        verify::check(&hook.verify, headers, &self.secrets_dir).map_err(|error| match error {
-            verify::NotVerified::Wrong => Problem::new(StatusCode::UNAUTHORIZED, error.to_string()),
-            verify::NotVerified::NoSecret(_) => {
+    fn verify(&self, hook: &Webhook, evidence: Evidence<'_>) -> Result<Verified, Problem> {
+        verify::check(&hook.verify, evidence, &self.secrets_dir).map_err(|error| match &error {
+            NotVerified::Token => Problem::new(StatusCode::UNAUTHORIZED, error.to_string()),
+            NotVerified::Signature(fault) => {
+                tracing::info!(path = hook.path, why = %fault, "a delivery is not believed");
+                Problem::new(StatusCode::UNAUTHORIZED, error.to_string())
+            }
+            NotVerified::NoSecret(_) => {
                 // The caller learns nothing of our set-up; the operator reads it in the log.
                 tracing::error!(path = hook.path, %error, "a hook cannot be verified");
                 Problem::new(

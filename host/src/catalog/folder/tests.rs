@@ -158,7 +158,7 @@ fn a_first_apply_says_all_that_comes() {
       upsert-contact: when an answer is lost, it is asked for, 30s later; else sent again within 10m, unless overtaken
 + add flow website-lead
       Website lead to CRM
-      started by POST /hooks/leads
+      started by POST /hooks/leads, open: anybody may call it
       steps: crm (crm.upsert-contact)
 "
     );
