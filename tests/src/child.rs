@@ -161,7 +161,7 @@ async fn ready(data: &Path, with_flows: bool) -> Option<Client> {
         address: read("address")?.parse().ok()?,
         token: read("token")?,
     };
-    let answer = crate::client::request(client.address, "GET", "/readyz", &[], "")
+    let answer = crate::client::request(client.address, "GET", "/readyz", &[], b"")
         .await
         .ok()?;
     if answer.status != 200 {
