@@ -5,6 +5,7 @@ use super::guard::Caller;
 use super::{Api, PageQuery, ledger_problem, view};
 use crate::catalog::RequestKind;
 use crate::catalog::folder::FolderError;
+use crate::ledger::StoredConnection;
 use crate::problem::Problem;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -44,10 +45,17 @@ pub(super) async fn flows(State(api): State<Arc<Api>>) -> Result<Json<Value>, Pr
 
 pub(super) async fn connectors(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     let rows = api.ledger.catalog_all().await.map_err(ledger_problem)?;
-    let items = rows
-        .connectors
-        .iter()
-        .map(|row| json!({ "name": row.name, "version": row.version, "digest": row.digest, "bytes": row.bytes.len() }));
+    let items = rows.connectors.iter().map(|row| {
+        let uses = |connection: &&StoredConnection| connection.active && connection.digest == row.digest;
+        let used_by: Vec<_> = rows
+            .connections
+            .iter()
+            .filter(uses)
+            .map(|connection| &connection.name)
+            .collect();
+        json!({ "name": row.name, "version": row.version, "digest": row.digest, "bytes": row.bytes_len,
+            "used_by": used_by })
+    });
     Ok(Json(view::items(items, None)))
 }
 

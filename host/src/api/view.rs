@@ -108,6 +108,8 @@ fn attempt(attempt: &StoredAttempt) -> Value {
         "started_at": utc(attempt.started_ms),
         "intent_at": attempt.intent_ms.map(utc),
         "ended_at": attempt.ended_ms.map(utc),
+        "connector": attempt.place.connector_digest,
+        "connection_revision": attempt.place.connection_revision,
         "origin": attempt.place.origin,
         "account": attempt.place.account,
         "request": attempt.request.as_ref().map(request),

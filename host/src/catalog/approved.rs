@@ -3,8 +3,10 @@
 //! The executor works with nothing else. It holds no secret, only where each is.
 
 mod grant;
+mod recorded;
 
 pub use grant::approve;
+pub(super) use recorded::as_recorded;
 
 use super::connection::{ConnectionSpec, Limits, SecretSource};
 use super::manifest::{Probe, RequestKind, RequestRule};

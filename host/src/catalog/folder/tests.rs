@@ -6,7 +6,7 @@ use super::super::approved::tests::{CRM, HTTP, MAIL};
 use super::super::manifest::{GOOD, Manifest};
 use super::super::section::{self, ActionSchemas, Schemas};
 use super::*;
-use crate::ledger::{CatalogRows, StoredConnection, StoredConnector, StoredFlow};
+use crate::ledger::{CatalogRows, KnownConnector, StoredConnection, StoredFlow};
 use oncegate_domain::id::Id;
 use serde_json::json;
 
@@ -64,11 +64,11 @@ fn applied(folder: &Folder) -> CatalogRows {
     let mut rows = CatalogRows::default();
     for bytes in folder.connectors.values() {
         let description = section::read(bytes).unwrap();
-        rows.connectors.push(StoredConnector {
+        rows.connectors.push(KnownConnector {
             digest: digest_of(bytes),
             name: description.manifest.name,
             version: description.manifest.version,
-            bytes: bytes.clone(),
+            bytes_len: bytes.len() as u64,
             manifest: description.json,
         });
     }
