@@ -97,7 +97,7 @@ pub(super) struct ApplyBody {
     /// Only say what would change.
     #[serde(default)]
     dry_run: bool,
-    /// Connections whose changed connector is approved.
+    /// Connections that move on to the version of their connector that is there.
     #[serde(default)]
     approve: Vec<String>,
 }
@@ -137,13 +137,16 @@ pub(super) async fn apply(
         .await
         .map_err(|error| folder_problem(&error))?;
     let said = plan.to_string();
+    let waiting: Vec<String> = plan.waiting.iter().map(|waiting| waiting.connection.clone()).collect();
     if !body.dry_run {
         api.catalog
             .apply(plan, &who, api.clock.now_ms())
             .await
             .map_err(|error| folder_problem(&error))?;
     }
-    Ok(Json(json!({ "applied": !body.dry_run, "plan": said })))
+    Ok(Json(
+        json!({ "applied": !body.dry_run, "plan": said, "waiting": waiting }),
+    ))
 }
 
 /// A file's place in the folder. A path that leads out of it would write where the host may and the caller may not.
@@ -159,7 +162,7 @@ fn inside(folder: &Path, path: &str) -> Result<std::path::PathBuf, Problem> {
 fn folder_problem(error: &FolderError) -> Problem {
     let status = match error {
         FolderError::Problems(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        FolderError::Unapproved(..) | FolderError::Stale => StatusCode::CONFLICT,
+        FolderError::Stale => StatusCode::CONFLICT,
         FolderError::Catalog(_) => StatusCode::SERVICE_UNAVAILABLE,
     };
     Problem::new(status, error.to_string())

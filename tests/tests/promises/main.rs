@@ -21,6 +21,7 @@ mod signed_hooks;
 mod stopped;
 mod stopping;
 mod unclear_ends;
+mod upgrades;
 
 /// The host as a process of its own.
 const HOST: &str = env!("CARGO_BIN_EXE_host-under-test");

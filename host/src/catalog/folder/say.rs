@@ -1,6 +1,6 @@
 //! The words of a plan.
 
-use super::plan::{Change, Plan, Subject, Verb};
+use super::plan::{Change, Plan, Subject, Verb, Waiting};
 use crate::catalog::Approved;
 use crate::catalog::connection::ConnectionSpec;
 use crate::catalog::document::{said_duration, said_list};
@@ -123,14 +123,22 @@ impl fmt::Display for Change {
     }
 }
 
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "! connection {}", self.connection)?;
+        self.lines.iter().try_for_each(|line| write!(f, "\n      {line}"))
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for warning in &self.warnings {
             writeln!(f, "warning: {warning}")?;
         }
         if self.changes.is_empty() {
-            return writeln!(f, "Nothing to change: the host matches the folder.");
+            writeln!(f, "Nothing to change: the host matches the folder.")?;
         }
-        self.changes.iter().try_for_each(|change| writeln!(f, "{change}"))
+        self.changes.iter().try_for_each(|change| writeln!(f, "{change}"))?;
+        self.waiting.iter().try_for_each(|waiting| writeln!(f, "{waiting}"))
     }
 }
