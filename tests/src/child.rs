@@ -41,6 +41,11 @@ impl ChildHost {
         }
     }
 
+    /// Its data directory.
+    pub fn data(&self) -> &Path {
+        self.data.path()
+    }
+
     /// SIGKILL: no farewell, no flush.
     ///
     /// # Panics

@@ -17,6 +17,7 @@ mod killed;
 mod lost_answers;
 mod natural;
 mod refusals;
+mod signed_by_hand;
 mod signed_hooks;
 mod stopped;
 mod stopping;
