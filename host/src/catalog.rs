@@ -8,6 +8,7 @@ pub mod approved;
 mod builtin;
 pub mod connection;
 mod document;
+mod earlier;
 pub mod folder;
 mod json;
 pub mod manifest;
@@ -25,10 +26,11 @@ pub(crate) use document::is_name as is_connector_name;
 pub(crate) use folder::digest_of;
 pub use manifest::{Manifest, RequestKind};
 pub use requests::{Denied, Purpose};
-pub use snapshot::{ActiveFlow, Connection, Connector, NotApproved, Snapshot};
+pub use snapshot::{ActiveFlow, Connection, Connector, Counterpart, NotApproved, Snapshot};
 
 use crate::ledger::{Ledger, LedgerError};
 use crate::runtime::{Component, LoadError, Runtime};
+use earlier::Earlier;
 use oncegate_domain::id::Id;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -41,6 +43,7 @@ pub struct Catalog {
 struct Inner {
     ledger: Ledger,
     runtime: Runtime,
+    earlier: Earlier,
     snapshot: RwLock<Arc<Snapshot>>,
 }
 
@@ -89,6 +92,7 @@ impl Catalog {
         let inner = Inner {
             ledger: ledger.clone(),
             runtime: runtime.clone(),
+            earlier: Earlier::default(),
             snapshot: RwLock::new(Arc::new(snapshot)),
         };
         Ok(Catalog { inner: Arc::new(inner) })
@@ -148,30 +152,33 @@ impl Catalog {
         self.snapshot().approve(flow, connection, action)
     }
 
-    /// The same at an earlier revision of the connection: a resend runs with the settings and the connector of its intent.
+    /// What a step in doubt may do by an action whose intent was written at this revision of the connection; `now` is what
+    /// the connection approves by now (see [`Snapshot::counterpart`]). The connector and the settings are those of the
+    /// intent, the operator's word on the destination is that of now.
     ///
     /// # Errors
     /// The revision or its connector is not there or cannot be used any more.
-    pub async fn approved_at(
+    pub async fn approved_as_recorded(
         &self,
-        connection: &str,
+        now: &Counterpart,
         revision: u32,
         action: &str,
     ) -> Result<Arc<Approved>, CatalogError> {
-        let snapshot = self.snapshot();
-        let current = snapshot
-            .connection(connection)
-            .filter(|current| current.revision == revision)
-            .cloned();
-        let connection_at = match current {
-            Some(current) => current,
-            None => self.stored_connection(connection, revision).await?,
-        };
+        let spec = &now.connection.spec;
+        if now.connection.revision == revision
+            && let Some(approved) = now.connection.actions.get(action)
+        {
+            return Ok(Arc::clone(approved));
+        }
         let missing = || CatalogError::Missing {
             what: "action",
-            name: format!("{connection}.{action}"),
+            name: format!("{}.{action}", spec.name),
         };
-        connection_at.actions.get(action).cloned().ok_or_else(missing)
+        let then = self.stored_connection(&spec.name, revision).await?;
+        let approved = then.actions.get(action).ok_or_else(missing)?;
+        let connector = self.connector(&approved.connector_digest).await?;
+        let claim = connector.description.manifest.actions.get(action).ok_or_else(missing)?;
+        Ok(Arc::new(approved::as_recorded(approved, claim, &now.approved, spec)))
     }
 
     async fn stored_connection(&self, name: &str, revision: u32) -> Result<Arc<Connection>, CatalogError> {
@@ -205,11 +212,11 @@ impl Catalog {
         if let Some(connector) = self.snapshot().connector(digest) {
             return Ok(connector);
         }
-        let missing = || CatalogError::Missing {
-            what: "connector",
-            name: digest.to_owned(),
-        };
-        let stored = self.inner.ledger.connector(digest).await?.ok_or_else(missing)?;
-        Ok(Arc::new(snapshot::read_connector(stored, &self.inner.runtime).await?))
+        if let Some(connector) = self.inner.earlier.get(digest) {
+            return Ok(connector);
+        }
+        let connector = snapshot::find_connector(&self.inner.ledger, &self.inner.runtime, digest).await?;
+        self.inner.earlier.keep(&connector);
+        Ok(connector)
     }
 }

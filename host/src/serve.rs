@@ -231,6 +231,13 @@ async fn apply(host: &Host, folder: &Path, approve: &[String]) -> Result<(), Fol
     for line in plan.to_string().lines() {
         tracing::info!("{line}");
     }
+    for waiting in &plan.waiting {
+        let connection = &waiting.connection;
+        tracing::warn!(
+            connection,
+            "keeps its connector: another version is there and nobody has approved it"
+        );
+    }
     host.catalog.apply(plan, "serve --apply", host.clock.now_ms()).await
 }
 

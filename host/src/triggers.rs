@@ -6,4 +6,5 @@ mod source;
 mod verify;
 mod webhook;
 
+pub use verify::{SecretError, secret_errors};
 pub use webhook::{Hooks, HooksLimits, router};

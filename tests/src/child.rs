@@ -41,6 +41,11 @@ impl ChildHost {
         }
     }
 
+    /// Its data directory.
+    pub fn data(&self) -> &Path {
+        self.data.path()
+    }
+
     /// SIGKILL: no farewell, no flush.
     ///
     /// # Panics
@@ -161,7 +166,7 @@ async fn ready(data: &Path, with_flows: bool) -> Option<Client> {
         address: read("address")?.parse().ok()?,
         token: read("token")?,
     };
-    let answer = crate::client::request(client.address, "GET", "/readyz", &[], "")
+    let answer = crate::client::request(client.address, "GET", "/readyz", &[], b"")
         .await
         .ok()?;
     if answer.status != 200 {

@@ -102,6 +102,19 @@ impl TestHost {
         self.server = Some(server);
     }
 
+    /// Comes up again as `serve --apply` does it: matching a folder before it answers anybody.
+    ///
+    /// # Panics
+    /// It does not come up.
+    pub async fn come_up_with(&mut self, folder: &Folder) {
+        let clock = Arc::clone(&self.given_clock);
+        let config = config();
+        let server = Server::start_with(self.data.path(), &config, clock, Some((folder.path(), &[])));
+        let server = server.await.unwrap();
+        self.client = client(self.data.path(), &server);
+        self.server = Some(server);
+    }
+
     /// Down in order, and up again.
     ///
     /// # Panics
@@ -119,7 +132,18 @@ impl TestHost {
     /// # Panics
     /// The folder cannot be read.
     pub async fn apply(&self, folder: &Folder) -> Result<String, String> {
-        let body = json!({ "files": files(folder.path()) });
+        self.apply_approving(folder, &[]).await
+    }
+
+    /// The same with `--approve` for these connections.
+    ///
+    /// # Errors
+    /// The text of the refusal.
+    ///
+    /// # Panics
+    /// The folder cannot be read.
+    pub async fn apply_approving(&self, folder: &Folder, approve: &[&str]) -> Result<String, String> {
+        let body = json!({ "files": files(folder.path()), "approve": approve });
         let answer = self.client.post("apply", &body).await;
         match answer.status {
             200 => Ok(answer.json()["plan"].as_str().unwrap_or_default().to_owned()),
@@ -284,12 +308,16 @@ pub(crate) fn prepare(data: &Path) {
 }
 
 async fn serve(data: &Path, clock: &SharedClock) -> Server {
+    Server::start(data, &config(), Arc::clone(clock)).await.unwrap()
+}
+
+fn config() -> Config {
     let mut config = Config {
         listen: ([127, 0, 0, 1], 0).into(),
         ..Config::default()
     };
     config.limits.calls_max = 16;
-    Server::start(data, &config, Arc::clone(clock)).await.unwrap()
+    config
 }
 
 fn client(data: &Path, server: &Server) -> Client {

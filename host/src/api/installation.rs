@@ -5,6 +5,7 @@ use super::guard::Caller;
 use super::{Api, PageQuery, ledger_problem, view};
 use crate::catalog::RequestKind;
 use crate::catalog::folder::{FolderError, PARTS};
+use crate::ledger::StoredConnection;
 use crate::problem::Problem;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -35,6 +36,7 @@ pub(super) async fn flows(State(api): State<Arc<Api>>) -> Result<Json<Value>, Pr
             "active": row.active,
             "hook": hook.map(|hook| format!("/hooks/{}", hook.path)),
             "open": hook.map(|hook| hook.verify == crate::flow::Verify::None),
+            "verify": hook.map(|hook| hook.verify.word()),
             "uses": active.map(|active| active.flow.uses()),
         })
     });
@@ -43,10 +45,17 @@ pub(super) async fn flows(State(api): State<Arc<Api>>) -> Result<Json<Value>, Pr
 
 pub(super) async fn connectors(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     let rows = api.ledger.catalog_all().await.map_err(ledger_problem)?;
-    let items = rows
-        .connectors
-        .iter()
-        .map(|row| json!({ "name": row.name, "version": row.version, "digest": row.digest, "bytes": row.bytes.len() }));
+    let items = rows.connectors.iter().map(|row| {
+        let uses = |connection: &&StoredConnection| connection.active && connection.digest == row.digest;
+        let used_by: Vec<_> = rows
+            .connections
+            .iter()
+            .filter(uses)
+            .map(|connection| &connection.name)
+            .collect();
+        json!({ "name": row.name, "version": row.version, "digest": row.digest, "bytes": row.bytes_len,
+            "used_by": used_by })
+    });
     Ok(Json(view::items(items, None)))
 }
 
@@ -88,7 +97,7 @@ pub(super) struct ApplyBody {
     /// Only say what would change.
     #[serde(default)]
     dry_run: bool,
-    /// Connections whose changed connector is approved.
+    /// Connections that move on to the version of their connector that is there.
     #[serde(default)]
     approve: Vec<String>,
 }
@@ -131,6 +140,7 @@ pub(super) async fn apply(
         .await
         .map_err(|error| folder_problem(&error))?;
     let said = plan.to_string();
+    let waiting: Vec<String> = plan.waiting.iter().map(|waiting| waiting.connection.clone()).collect();
     if !body.dry_run {
         api.catalog
             .apply(plan, &who, api.clock.now_ms())
@@ -142,7 +152,7 @@ pub(super) async fn apply(
         false => api.catalog.snapshot().missing_secrets(&api.secrets_dir),
     };
     Ok(Json(
-        json!({ "applied": !body.dry_run, "plan": said, "warnings": warnings }),
+        json!({ "applied": !body.dry_run, "plan": said, "waiting": waiting, "warnings": warnings }),
     ))
 }
 
@@ -159,7 +169,7 @@ fn inside(folder: &Path, path: &str) -> Result<std::path::PathBuf, Problem> {
 fn folder_problem(error: &FolderError) -> Problem {
     let status = match error {
         FolderError::Problems(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        FolderError::Unapproved(..) | FolderError::Stale => StatusCode::CONFLICT,
+        FolderError::Stale => StatusCode::CONFLICT,
         FolderError::Catalog(_) => StatusCode::SERVICE_UNAVAILABLE,
     };
     Problem::new(status, error.to_string())

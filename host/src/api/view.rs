@@ -5,6 +5,7 @@ use crate::ledger::{
     AttemptKind, AuditLine, ReviewDetail, ReviewItem, ReviewSubject, RunDetail, RunSummary, StoredAttempt, StoredEvent,
     StoredRequest, StoredStep,
 };
+use data_encoding::HEXLOWER;
 use oncegate_domain::id::Id;
 use oncegate_domain::step::State;
 use serde_json::{Value, json};
@@ -54,6 +55,7 @@ fn event(event: &StoredEvent) -> Value {
         "received_at": utc(event.received_ms),
         "source": event.source,
         "verified_by": event.verified_by,
+        "signed_digest": event.signed_digest.map(|digest| format!("sha256:{}", HEXLOWER.encode(&digest))),
         "content_type": event.content_type,
         "body": String::from_utf8_lossy(&event.body),
     })
@@ -106,6 +108,8 @@ fn attempt(attempt: &StoredAttempt) -> Value {
         "started_at": utc(attempt.started_ms),
         "intent_at": attempt.intent_ms.map(utc),
         "ended_at": attempt.ended_ms.map(utc),
+        "connector": attempt.place.connector_digest,
+        "connection_revision": attempt.place.connection_revision,
         "origin": attempt.place.origin,
         "account": attempt.place.account,
         "request": attempt.request.as_ref().map(request),

@@ -3,8 +3,10 @@
 //! The executor works with nothing else. It holds no secret, only where each is.
 
 mod grant;
+mod recorded;
 
 pub use grant::approve;
+pub(super) use recorded::as_recorded;
 
 use super::connection::{ConnectionSpec, Limits, SecretSource};
 use super::manifest::{Probe, RequestKind, RequestRule};
@@ -80,15 +82,6 @@ pub enum KeyPlace {
 }
 
 impl KeyPlace {
-    /// Whether both put the key into the same place of a request. Nowhere is no place.
-    pub fn is_where(&self, other: &KeyPlace) -> bool {
-        match (self, other) {
-            (KeyPlace::Header { name, .. }, KeyPlace::Header { name: other, .. }) => name.eq_ignore_ascii_case(other),
-            (KeyPlace::Field { pointer, .. }, KeyPlace::Field { pointer: other, .. }) => pointer == other,
-            (KeyPlace::None | KeyPlace::Header { .. } | KeyPlace::Field { .. }, _) => false,
-        }
-    }
-
     /// How the step's key is written; the plain form where no destination asks for another.
     pub fn format(&self) -> KeyFormat {
         match self {

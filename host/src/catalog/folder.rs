@@ -11,7 +11,7 @@ mod uses;
 
 pub use files::{Folder, PARTS, read};
 pub(crate) use plan::digest_of;
-pub use plan::{Change, Plan, Subject, Verb};
+pub use plan::{Change, Plan, Subject, Verb, Waiting};
 pub use planner::plan;
 
 use super::{Catalog, CatalogError, Problem};
@@ -65,9 +65,6 @@ pub enum FolderError {
     /// Files are not right; all that is wrong.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Problems(Vec<FileProblem>),
-    /// A connector changed under a connection, and nobody approved that.
-    #[error("not applied: the connector changed under {0}; read what it may do now, then apply with {1}")]
-    Unapproved(String, String),
     /// Something was stored between plan and apply.
     #[error("not applied: the installation was changed since the plan was made; make the plan again")]
     Stale,
@@ -77,7 +74,8 @@ pub enum FolderError {
 }
 
 impl Catalog {
-    /// What applying this folder would change. `approve` names connections whose changed connector is approved.
+    /// What applying this folder would change. `approve` names connections that move on to the version of their connector
+    /// that is there; all others keep the one they have.
     ///
     /// # Errors
     /// Everything that is wrong, with file, line and column.
@@ -103,12 +101,8 @@ impl Catalog {
     /// and can be applied again.
     ///
     /// # Errors
-    /// The plan waits for an approval, is out of date, or the ledger did not store it.
+    /// The plan is out of date, or the ledger did not store it.
     pub async fn apply(&self, plan: Plan, who: &str, at_ms: i64) -> Result<(), FolderError> {
-        if !plan.unapproved.is_empty() {
-            let flags: Vec<_> = plan.unapproved.iter().map(|name| format!("--approve {name}")).collect();
-            return Err(FolderError::Unapproved(plan.unapproved.join(", "), flags.join(" ")));
-        }
         let ledger = &self.inner.ledger;
         let rows = ledger.catalog_all().await.map_err(CatalogError::from)?;
         if plan::seen(&rows) != plan.seen {

@@ -5,7 +5,7 @@ use super::section::{self, Description};
 use super::{Approved, CatalogError, ConnectionSpec};
 use crate::credentials;
 use crate::flow::Flow;
-use crate::ledger::{Ledger, StoredConnection, StoredConnector, StoredFlow};
+use crate::ledger::{Ledger, StoredConnection, StoredFlow};
 use crate::runtime::{Component, Runtime};
 use oncegate_domain::id::Id;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -149,27 +149,61 @@ impl Snapshot {
     }
 }
 
+/// What stands for an action of an earlier revision by now.
+pub struct Counterpart {
+    /// The connection in force.
+    pub connection: Arc<Connection>,
+    /// The same action; where the version in force has none of this name, another one: place, credentials and limits are
+    /// those of the connection and the same for all.
+    pub approved: Arc<Approved>,
+}
+
+impl Snapshot {
+    /// What the connection approves by now in place of an action that a step in doubt was sent by, whichever flow asks: a
+    /// grant to a flow that was taken away since must not keep a doubt from being settled.
+    ///
+    /// # Errors
+    /// The connection is gone, or its operator has taken the action out.
+    pub fn counterpart(&self, connection: &str, action: &str) -> Result<Counterpart, NotApproved> {
+        let found = self
+            .connections
+            .get(connection)
+            .ok_or_else(|| NotApproved::NoConnection(connection.to_owned()))?;
+        let offered = found.actions.values().any(|approved| {
+            self.connectors
+                .get(&approved.connector_digest)
+                .is_some_and(|connector| connector.description.manifest.actions.contains_key(action))
+        });
+        let other = || found.actions.values().next().filter(|_| !offered);
+        let approved = found.actions.get(action).or_else(other);
+        Ok(Counterpart {
+            connection: Arc::clone(found),
+            approved: Arc::clone(approved.ok_or_else(|| found.no_action(action))?),
+        })
+    }
+}
+
 impl Connection {
+    fn no_action(&self, action: &str) -> NotApproved {
+        NotApproved::NoAction {
+            connection: self.spec.name.clone(),
+            action: action.to_owned(),
+            known: self.actions.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
+        }
+    }
+
     /// What a flow may do by an action.
     ///
     /// # Errors
     /// Why not.
     pub fn approve(&self, flow: &str, action: &str) -> Result<Arc<Approved>, NotApproved> {
-        let connection = self.spec.name.clone();
         if !self.flows.iter().any(|pattern| pattern.matches(flow)) {
             return Err(NotApproved::NotGranted {
-                connection,
+                connection: self.spec.name.clone(),
                 flow: flow.to_owned(),
             });
         }
-        self.actions.get(action).cloned().ok_or_else(|| {
-            let known = self.actions.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            NotApproved::NoAction {
-                connection,
-                action: action.to_owned(),
-                known,
-            }
-        })
+        self.actions.get(action).cloned().ok_or_else(|| self.no_action(action))
     }
 }
 
@@ -181,22 +215,12 @@ pub(super) async fn load(
 ) -> Result<Snapshot, CatalogError> {
     let rows = ledger.catalog_all().await?;
     let mut snapshot = Snapshot::default();
-    let mut connectors: HashMap<String, StoredConnector> = rows
-        .connectors
-        .into_iter()
-        .map(|stored| (stored.digest.clone(), stored))
-        .collect();
     for stored in rows.connections.into_iter().filter(|stored| stored.active) {
         let digest = stored.digest.clone();
         if !snapshot.connectors.contains_key(&digest) {
-            let known = before.and_then(|before| before.connector(&digest));
-            let connector = match (known, connectors.remove(&digest)) {
-                (Some(known), _) => Ok(known),
-                (None, Some(stored)) => read_connector(stored, runtime).await.map(Arc::new),
-                (None, None) => Err(CatalogError::Missing {
-                    what: "connector",
-                    name: digest.clone(),
-                }),
+            let connector = match before.and_then(|before| before.connector(&digest)) {
+                Some(known) => Ok(known),
+                None => find_connector(ledger, runtime, &digest).await,
             };
             match connector {
                 Ok(connector) => drop(snapshot.connectors.insert(digest.clone(), connector)),
@@ -263,18 +287,27 @@ pub(super) fn read_flow(stored: StoredFlow) -> Result<ActiveFlow, CatalogError> 
 }
 
 /// Reads a stored connector again and compiles it.
-pub(super) async fn read_connector(stored: StoredConnector, runtime: &Runtime) -> Result<Connector, CatalogError> {
+pub(super) async fn find_connector(
+    ledger: &Ledger,
+    runtime: &Runtime,
+    digest: &str,
+) -> Result<Arc<Connector>, CatalogError> {
+    let missing = || CatalogError::Missing {
+        what: "connector",
+        name: digest.to_owned(),
+    };
+    let stored = ledger.connector(digest).await?.ok_or_else(missing)?;
     let description = section::read(&stored.bytes).map_err(|error| broken("connector", &stored.name, error))?;
     let component = runtime.load(&stored.bytes).await;
     let component = component.map_err(|why| CatalogError::Load {
         digest: stored.digest.clone(),
         why,
     })?;
-    Ok(Connector {
+    Ok(Arc::new(Connector {
         digest: stored.digest,
         description,
         component,
-    })
+    }))
 }
 
 /// Reads a stored connection again.

@@ -20,7 +20,8 @@ pub struct ApplyArgs {
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
-    /// A connection whose changed connector you approve; may be given several times.
+    /// A connection that moves on to the version of its connector in the folder (or in the host); may be given several
+    /// times. Without it a connection keeps the version that was approved for it.
     #[arg(long, value_name = "CONNECTION")]
     approve: Vec<String>,
 }
@@ -78,13 +79,13 @@ pub fn list(place: &Place, what: What, listing: &Listing) -> anyhow::Result<()> 
     let (path, headings, fields): (&str, &[&str], &[&str]) = match what {
         What::Flows => (
             "flows",
-            &["FLOW", "TITLE", "REVISION", "ACTIVE", "HOOK"],
-            &["name", "title", "revision", "active", "hook"],
+            &["FLOW", "TITLE", "REVISION", "ACTIVE", "HOOK", "VERIFY"],
+            &["name", "title", "revision", "active", "hook", "verify"],
         ),
         What::Connectors => (
             "connectors",
-            &["CONNECTOR", "VERSION", "BYTES", "DIGEST"],
-            &["name", "version", "bytes", "digest"],
+            &["CONNECTOR", "VERSION", "BYTES", "USED BY", "DIGEST"],
+            &["name", "version", "bytes", "used_by", "digest"],
         ),
         What::Connections => (
             "connections",
@@ -108,6 +109,7 @@ fn cell(value: &Value) -> String {
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::Array(items) => items.iter().map(cell).collect::<Vec<_>>().join(", "),
+        Value::Number(_) | Value::Object(_) => value.to_string(),
     }
 }

@@ -22,6 +22,8 @@ pub struct Delivery {
     pub source: String,
     /// How the sender was verified.
     pub verified_by: String,
+    /// SHA-256 of the bytes that the sender signed, where it signed any.
+    pub signed_digest: Option<[u8; 32]>,
     /// The raw body.
     pub raw: Vec<u8>,
     /// The parsed body.
@@ -74,7 +76,7 @@ impl Shared {
             received_ms: delivery.received_ms,
             source: delivery.source.clone(),
             verified_by: delivery.verified_by,
-            signed_digest: None,
+            signed_digest: delivery.signed_digest,
             body: delivery.raw,
             content_type: delivery.content_type,
             headers: delivery.headers.clone(),

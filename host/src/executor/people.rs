@@ -10,7 +10,7 @@ use crate::ledger::{
     Cancel, ConflictDecision, ConflictRun, LedgerError, PersonAction, PersonDecision, ReviewDetail, ReviewSubject,
     StepWrite,
 };
-use oncegate_domain::doubt::Unsettled;
+use oncegate_domain::doubt::{Terms, Unsettled};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::key_hash;
 use oncegate_domain::review::{RetryOffer, retry_offer};
@@ -120,7 +120,9 @@ impl Shared {
         let index = index.ok_or_else(|| DecisionError::NotFound(format!("step {step}")))?;
         let at_ms = self.clock.now_ms();
         let live = &steps[index];
-        let (action, decision, output, reference) = self.what_it_means(live, &decided, at_ms)?;
+        let approved = self.approved_for(live).await?;
+        let terms = approved.as_ref().map(|approved| &approved.terms);
+        let (action, decision, output, reference) = what_it_means(live, &decided, terms, at_ms)?;
         let after = step::apply(&live.standing, &Event::Decide(decision))?;
         let mut consequences = Consequences::of(&cell, &steps, index, &after, at_ms)?;
         let write = StepWrite {
@@ -163,65 +165,6 @@ impl Shared {
         drop(steps);
         self.after_commit(&cell, consequences.run_state, &ready);
         Ok(())
-    }
-
-    #[allow(
-        clippy::type_complexity,
-        reason = "the four parts are taken apart at once by the one caller"
-    )]
-    fn what_it_means(
-        &self,
-        live: &LiveStep,
-        decided: &Decided,
-        at_ms: i64,
-    ) -> Result<(PersonAction, Decision, Option<Value>, Option<String>), DecisionError> {
-        let reasonless = decided.why.trim().is_empty();
-        let State::NeedsReview { reason } = live.standing.state else {
-            let why = format!(
-                "the step is {} by now: somebody else decided first, or it was settled meanwhile; nothing was done",
-                live.standing.state.as_str()
-            );
-            return Err(DecisionError::NotPossible(why));
-        };
-        match &decided.what {
-            Verb::Retry { .. } if reason == Review::Doubt(Unsettled::Cancelled) => {
-                let why = "the run was cancelled, so the step is not sent again; resolve it where the effect exists, \
-                           discard it where it does not";
-                Err(DecisionError::NotPossible(why.to_owned()))
-            }
-            Verb::Retry { stated_absent } => {
-                self.check_retry(live, *stated_absent, &decided.why)?;
-                let retry = Decision::Retry {
-                    at_ms,
-                    stated_absent: *stated_absent,
-                };
-                Ok((PersonAction::Retry, retry, None, None))
-            }
-            Verb::Resolve { .. } | Verb::Discard if reasonless => Err(DecisionError::NeedsReason),
-            Verb::Resolve { reference, output } => Ok((
-                PersonAction::Resolve,
-                Decision::Resolve,
-                output.clone(),
-                reference.clone(),
-            )),
-            Verb::Discard => Ok((PersonAction::Discard, Decision::Discard, None, None)),
-            Verb::Ignore | Verb::Run => Err(DecisionError::NotPossible("this item is a step".to_owned())),
-        }
-    }
-
-    fn check_retry(&self, live: &LiveStep, stated_absent: bool, why: &str) -> Result<(), DecisionError> {
-        if stated_absent && why.trim().is_empty() {
-            return Err(DecisionError::NeedsReason);
-        }
-        let offer = match self.approved_now(live) {
-            Some(approved) => retry_offer(&live.standing, &approved.terms),
-            // Without the connection nobody can ask.
-            None => live.standing.in_doubt().then_some(RetryOffer::NeedsStatement),
-        };
-        match offer {
-            Some(RetryOffer::NeedsStatement) if !stated_absent => Err(DecisionError::NeedsStatement),
-            Some(RetryOffer::OneClick | RetryOffer::LooksUpFirst | RetryOffer::NeedsStatement) | None => Ok(()),
-        }
     }
 
     async fn decide_conflict(self: &Arc<Self>, detail: &ReviewDetail, decided: Decided) -> Result<(), DecisionError> {
@@ -334,5 +277,65 @@ impl Shared {
         drop(steps);
         self.after_commit(&cell, consequences.run_state, &ready);
         Ok(())
+    }
+}
+
+/// A decision about a step, taken apart.
+#[allow(
+    clippy::type_complexity,
+    reason = "the four parts are taken apart at once by the one caller"
+)]
+fn what_it_means(
+    live: &LiveStep,
+    decided: &Decided,
+    terms: Option<&Terms>,
+    at_ms: i64,
+) -> Result<(PersonAction, Decision, Option<Value>, Option<String>), DecisionError> {
+    let reasonless = decided.why.trim().is_empty();
+    let State::NeedsReview { reason } = live.standing.state else {
+        let why = format!(
+            "the step is {} by now: somebody else decided first, or it was settled meanwhile; nothing was done",
+            live.standing.state.as_str()
+        );
+        return Err(DecisionError::NotPossible(why));
+    };
+    match &decided.what {
+        Verb::Retry { .. } if reason == Review::Doubt(Unsettled::Cancelled) => {
+            let why = "the run was cancelled, so the step is not sent again; resolve it where the effect exists, \
+                       discard it where it does not";
+            Err(DecisionError::NotPossible(why.to_owned()))
+        }
+        Verb::Retry { stated_absent } => {
+            check_retry(live, terms, *stated_absent, &decided.why)?;
+            let retry = Decision::Retry {
+                at_ms,
+                stated_absent: *stated_absent,
+            };
+            Ok((PersonAction::Retry, retry, None, None))
+        }
+        Verb::Resolve { .. } | Verb::Discard if reasonless => Err(DecisionError::NeedsReason),
+        Verb::Resolve { reference, output } => Ok((
+            PersonAction::Resolve,
+            Decision::Resolve,
+            output.clone(),
+            reference.clone(),
+        )),
+        Verb::Discard => Ok((PersonAction::Discard, Decision::Discard, None, None)),
+        Verb::Ignore | Verb::Run => Err(DecisionError::NotPossible("this item is a step".to_owned())),
+    }
+}
+
+fn check_retry(live: &LiveStep, terms: Option<&Terms>, stated_absent: bool, why: &str) -> Result<(), DecisionError> {
+    if stated_absent && why.trim().is_empty() {
+        return Err(DecisionError::NeedsReason);
+    }
+    let offer = match terms {
+        Some(terms) => retry_offer(&live.standing, terms),
+        // Without the connection nobody can ask.
+        None => live.standing.in_doubt().then_some(RetryOffer::NeedsStatement),
+    };
+    match offer {
+        Some(RetryOffer::NeedsStatement) if !stated_absent => Err(DecisionError::NeedsStatement),
+        Some(RetryOffer::OneClick | RetryOffer::LooksUpFirst | RetryOffer::NeedsStatement) | None => Ok(()),
     }
 }

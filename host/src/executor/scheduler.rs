@@ -180,12 +180,19 @@ impl Shared {
                 }))
             }
             Admission::Wait { reason, until_ms } => {
-                self.hold(cell, index, live, reason, until_ms).await?;
-                Ok(None)
+                if self.hold(cell, index, live, reason, until_ms).await? {
+                    return Ok(None);
+                }
+                // Nothing is approved any more that could be waited for: the attempt says so to a person.
+                Ok(Some(Admitted {
+                    slot: None,
+                    _call: self.calls.clone().acquire_owned().await.ok(),
+                }))
             }
         }
     }
 
+    /// Lets a step wait; `false`: there is nothing that it could wait for.
     async fn hold(
         self: &Arc<Self>,
         cell: &Arc<RunCell>,
@@ -193,9 +200,9 @@ impl Shared {
         live: &LiveStep,
         reason: step::Wait,
         until_ms: i64,
-    ) -> Result<(), Abandoned> {
-        let Some((plan, approved)) = plan_of(cell, live).zip(self.approved_now(live)) else {
-            return Ok(());
+    ) -> Result<bool, Abandoned> {
+        let Some((plan, approved)) = plan_of(cell, live).zip(self.approved_for(live).await?) else {
+            return Ok(false);
         };
         let now_ms = self.clock.now_ms();
         let now = Circumstances {
@@ -205,7 +212,7 @@ impl Shared {
             jitter: self.jitter(),
         };
         let event = step::hold(&live.standing, reason, until_ms, &approved.terms, &plan.retry, &now);
-        self.settle(cell, index, Change::of(event)).await
+        self.settle(cell, index, Change::of(event)).await.map(|()| true)
     }
 
     /// Sleeps until then; `false`: the host is going down, begin nothing.

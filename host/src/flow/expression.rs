@@ -68,6 +68,14 @@ impl Failure {
 }
 
 impl Expression {
+    /// The path, where the expression is nothing but one.
+    pub(super) fn only_path(&self) -> Option<&Path> {
+        match &self.code {
+            None => self.uses.first().map(|used| &used.path),
+            Some(_) => None,
+        }
+    }
+
     /// Checks and compiles `source`, which starts at byte `offset` of `text`. `None`: problems were noted.
     pub(super) fn parse(
         source: &str,

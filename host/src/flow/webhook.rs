@@ -25,6 +25,33 @@ pub enum Verify {
         /// Name of a secret that the operator set.
         secret: String,
     },
+    /// Signed as Standard Webhooks 1.0.0 says (<https://www.standardwebhooks.com>), with a secret that both sides have.
+    StandardWebhooks {
+        /// Names of secrets that the operator set: one, or two while they are rotated. A signature by either counts.
+        secrets: Vec<String>,
+        /// How far the sender's time may be from ours, either way, in seconds.
+        tolerance_s: u64,
+    },
+}
+
+impl Verify {
+    /// The scheme as flows name it; kept with every event.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verify::None => "none",
+            Verify::Bearer { .. } => "bearer",
+            Verify::StandardWebhooks { .. } => "standard-webhooks",
+        }
+    }
+
+    /// The names of the secrets that it needs.
+    pub fn secrets(&self) -> &[String] {
+        match self {
+            Verify::None => &[],
+            Verify::Bearer { secret } => std::slice::from_ref(secret),
+            Verify::StandardWebhooks { secrets, .. } => secrets,
+        }
+    }
 }
 
 /// How many deliveries are taken; more are answered 429.

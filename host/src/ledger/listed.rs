@@ -120,6 +120,21 @@ pub struct StoredFlow {
     pub examples: BTreeMap<String, String>,
 }
 
+/// A connector that is stored, without its bytes: versions add up, and most of them are megabytes that nobody runs.
+#[derive(Clone, Debug)]
+pub struct KnownConnector {
+    /// `sha256:…`.
+    pub digest: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// How large the component is.
+    pub bytes_len: u64,
+    /// The section `oncegate:manifest`, as JSON text.
+    pub manifest: String,
+}
+
 /// A connector as stored.
 #[derive(Clone, Debug)]
 pub struct StoredConnector {
@@ -157,8 +172,8 @@ pub struct StoredConnection {
 pub struct CatalogRows {
     /// Every flow, active or not.
     pub flows: Vec<StoredFlow>,
-    /// Every connector.
-    pub connectors: Vec<StoredConnector>,
+    /// Every version of every connector.
+    pub connectors: Vec<KnownConnector>,
     /// Every connection, active or not.
     pub connections: Vec<StoredConnection>,
 }

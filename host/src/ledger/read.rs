@@ -94,6 +94,8 @@ pub struct StoredEvent {
     pub source: String,
     /// How the sender was verified.
     pub verified_by: String,
+    /// SHA-256 of the bytes that the sender signed, where it signed any.
+    pub signed_digest: Option<[u8; 32]>,
     /// The raw body.
     pub body: Vec<u8>,
     /// Its media type.

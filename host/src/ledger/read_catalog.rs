@@ -3,7 +3,7 @@
 use super::Result;
 use super::rows::Row;
 use super::sqlite::{Conn, Value};
-use super::{CatalogRows, StoredConnection, StoredConnector, StoredFlow, StoredToken};
+use super::{CatalogRows, KnownConnector, StoredConnection, StoredConnector, StoredFlow, StoredToken};
 use oncegate_domain::id::Id;
 
 macro_rules! flows {
@@ -26,11 +26,6 @@ macro_rules! connections {
         )
     };
 }
-macro_rules! connectors {
-    ($rest:literal) => {
-        concat!("SELECT digest, name, version, bytes, manifest FROM connectors ", $rest)
-    };
-}
 const TOKENS: &str = "SELECT id, name, role, expires_ms, created_ms FROM tokens ORDER BY id";
 pub(super) const TOKEN: &str = "SELECT id, name, role, expires_ms, created_ms FROM tokens WHERE hash = $1";
 
@@ -43,6 +38,18 @@ fn flow(row: Row) -> Result<StoredFlow> {
             active: row.flag()?,
             source: row.text()?,
             examples: row.json()?,
+        })
+    })
+}
+
+fn known_connector(row: Row) -> Result<KnownConnector> {
+    row.decode("connectors", |row| {
+        Ok(KnownConnector {
+            digest: row.text()?,
+            name: row.text()?,
+            version: row.text()?,
+            bytes_len: row.small()?,
+            manifest: row.text()?,
         })
     })
 }
@@ -87,7 +94,8 @@ fn token_row(row: Row) -> Result<StoredToken> {
 /// Everything at its current revision.
 pub(super) async fn all(conn: &mut Conn<'_>) -> Result<CatalogRows> {
     const FLOWS: &str = flows!("AND flow_revisions.revision = flows.revision ORDER BY flows.name");
-    const CONNECTORS: &str = connectors!("ORDER BY name, added_ms, digest");
+    const CONNECTORS: &str = "SELECT digest, name, version, LENGTH(bytes), manifest FROM connectors
+        ORDER BY name, added_ms, digest";
     const CONNECTIONS: &str =
         connections!("AND connection_revisions.revision = connections.revision ORDER BY connections.name");
     Ok(CatalogRows {
@@ -101,7 +109,7 @@ pub(super) async fn all(conn: &mut Conn<'_>) -> Result<CatalogRows> {
             .query(CONNECTORS, Vec::new())
             .await?
             .into_iter()
-            .map(connector_row)
+            .map(known_connector)
             .collect::<Result<_>>()?,
         connections: conn
             .query(CONNECTIONS, Vec::new())
@@ -124,7 +132,7 @@ pub(super) async fn flow_revision(conn: &mut Conn<'_>, id: Id, revision: u32) ->
 
 /// One connector.
 pub(super) async fn connector(conn: &mut Conn<'_>, digest: &str) -> Result<Option<StoredConnector>> {
-    const ONE: &str = connectors!("WHERE digest = $1");
+    const ONE: &str = "SELECT digest, name, version, bytes, manifest FROM connectors WHERE digest = $1";
     conn.query(ONE, vec![Value::text(digest)])
         .await?
         .pop()

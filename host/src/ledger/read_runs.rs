@@ -15,7 +15,8 @@ use serde_json::Value as Json;
 pub(super) const SUMMARY: &str = "SELECT runs.id, runs.flow_id, flows.name, runs.event_key, runs.context, runs.state,
       runs.duplicates, runs.created_ms, runs.finished_ms, runs.flow_revision, runs.event_id
     FROM runs JOIN flows ON flows.id = runs.flow_id WHERE runs.id = $1";
-pub(super) const EVENT: &str = "SELECT id, received_ms, source, verified_by, content_type, headers, query, body
+pub(super) const EVENT: &str = "SELECT id, received_ms, source, verified_by, signed_digest, content_type, headers,
+      query, body
     FROM events WHERE id = $1";
 pub(super) const STEPS: &str = "SELECT id, run_id, ordinal, name, role, item, correction, connection, action, standing,
       state, in_doubt_since_ms, version, epoch, due_ms, last_number, key_window_end_ms, natural_key, last_error, input,
@@ -80,6 +81,7 @@ pub(super) async fn event_of(conn: &mut Conn<'_>, event: Id) -> Result<StoredEve
             received_ms: row.int()?,
             source: row.text()?,
             verified_by: row.text()?,
+            signed_digest: row.opt_digest()?,
             content_type: row.text()?,
             headers: row.json()?,
             query: row.json()?,

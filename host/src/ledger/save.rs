@@ -147,11 +147,12 @@ pub(super) async fn connection(conn: &mut Conn<'_>, connection: &NewConnection) 
         conn.query(REVISE, values).await?;
     }
     conn.query(USE, vec![name(), Value::number(revision)]).await?;
-    audit(
-        conn,
-        &entry(connection.at_ms, &connection.who, "connection.save", &connection.name),
-    )
-    .await?;
+    // Which bytes were approved, and by whom, is what an operator asks later.
+    let entry = AuditEntry {
+        why: format!("revision {revision} with the connector {}", connection.digest),
+        ..entry(connection.at_ms, &connection.who, "connection.save", &connection.name)
+    };
+    audit(conn, &entry).await?;
     Ok(revision)
 }
 

@@ -31,9 +31,10 @@ pub struct NewEvent {
     pub received_ms: i64,
     /// Where it came from: `webhook`, `schedule`, …
     pub source: String,
-    /// How the sender was verified: `none`, `bearer`, …
+    /// How the sender was verified: `none`, `bearer`, `standard-webhooks`, …
     pub verified_by: String,
-    /// Digest of the signed bytes, where the signature does not cover the id: unique as well, within the flow.
+    /// Digest of the signed bytes, where the sender signs. Unique within the flow: the same bytes are the same event, also
+    /// under another key, for that may come from a part which the signature does not cover.
     pub signed_digest: Option<[u8; 32]>,
     /// The raw body.
     pub body: Vec<u8>,

@@ -2,6 +2,7 @@
 
 use super::Host;
 use crate::flow::{HookLimit, Verify};
+use crate::triggers::secret_errors;
 use std::net::SocketAddr;
 
 impl Host {
@@ -12,16 +13,17 @@ impl Host {
         let mut notices: Vec<String> = broken.collect();
         notices.extend(snapshot.missing_secrets(&self.secrets_dir));
         for active in snapshot.flows() {
-            match active.flow.webhook() {
-                Some(hook) if hook.verify == Verify::None && hook.limit == HookLimit::default() => {
-                    notices.push(format!(
-                        "anybody may call /hooks/{} of the flow {:?}, as often as they like; set limit = {{ per_source \
-                         = \"20/m\" }}",
-                        hook.path,
-                        active.flow.name()
-                    ));
-                }
-                Some(_) | None => {}
+            let Some(hook) = active.flow.webhook() else { continue };
+            let unusable = secret_errors(&hook.verify, &self.secrets_dir).into_iter();
+            notices
+                .extend(unusable.map(|error| format!("/hooks/{} cannot check deliveries with it: {error}", hook.path)));
+            if hook.verify == Verify::None && hook.limit == HookLimit::default() {
+                notices.push(format!(
+                    "anybody may call /hooks/{} of the flow {:?}, as often as they like; set limit = {{ per_source = \
+                     \"20/m\" }}",
+                    hook.path,
+                    active.flow.name()
+                ));
             }
         }
         if !address.ip().is_loopback() {

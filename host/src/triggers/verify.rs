@@ -1,52 +1,150 @@
 //! Is this delivery from whom it says?
 
-use crate::credentials::{self, CredentialError, SecretSource};
+mod standard_webhooks;
+
+use crate::credentials::{self, CredentialError, Secret, SecretSource};
 use crate::flow::Verify;
 use axum::http::{HeaderMap, header};
+use standard_webhooks::{BadSecret, Fault, Key};
 use std::path::Path;
 use subtle::ConstantTimeEq;
 
-/// Why a delivery is not believed.
+/// What a delivery proves itself with.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'d> {
+    /// All headers as they came.
+    pub headers: &'d HeaderMap,
+    /// The body as sent, before anything is unpacked or parsed.
+    pub raw: &'d [u8],
+    /// Our time.
+    pub now_ms: i64,
+}
+
+/// A delivery that is from whom it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// The scheme; stored with the event.
+    pub by: &'static str,
+    /// SHA-256 of the bytes that the sender signed, where it signed any.
+    pub signed_digest: Option<[u8; 32]>,
+}
+
+/// Why a delivery is not believed. The text is for the caller, so it never says what exactly was wrong: whoever tries to
+/// forge a delivery would learn how far they have come.
 #[derive(Debug, thiserror::Error)]
 pub enum NotVerified {
-    /// There is nothing to check, or it is wrong.
+    /// No token, or another one.
     #[error("this hook wants `Authorization: Bearer …` with its secret; it is missing or wrong")]
-    Wrong,
+    Token,
+    /// The signature does not hold.
+    #[error(
+        "this hook wants deliveries signed by Standard Webhooks: webhook-id, webhook-timestamp and webhook-signature over \
+         the body as sent, made a moment ago with the hook's secret; something of that is missing, wrong or too old"
+    )]
+    Signature(Fault),
     /// The host has no secret to check against: the operator must set it.
-    #[error("the secret of this hook is not set: {0}")]
-    NoSecret(#[from] CredentialError),
+    #[error("the secret of this hook cannot be used: {0}")]
+    NoSecret(#[from] SecretError),
 }
 
-/// Checks a delivery; the word that is stored with the event.
-pub fn check(verify: &Verify, headers: &HeaderMap, secrets_dir: &Path) -> Result<&'static str, NotVerified> {
-    match verify {
-        Verify::None => Ok("none"),
+/// Why the host cannot check a delivery. For the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// It is not there.
+    #[error(transparent)]
+    Missing(#[from] CredentialError),
+    /// It is there and not of the scheme's kind.
+    #[error("the secret {name:?} {why}")]
+    Bad {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: BadSecret,
+    },
+}
+
+/// Checks a delivery.
+pub fn check(verify: &Verify, evidence: Evidence<'_>, secrets_dir: &Path) -> Result<Verified, NotVerified> {
+    let signed_digest = match verify {
+        Verify::None => None,
         Verify::Bearer { secret } => {
-            let secret = credentials::resolve(&source(secret, secrets_dir), secrets_dir)?;
-            let given = headers
-                .get(header::AUTHORIZATION)
-                .map(|value| value.as_bytes())
-                .unwrap_or_default();
-            let (scheme, token) = given.split_at_checked(7).unwrap_or((given, &[]));
-            let same = token.ct_eq(secret.expose().as_bytes());
-            if scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(same) {
-                Ok("bearer")
-            } else {
-                Err(NotVerified::Wrong)
-            }
+            bearer(evidence.headers, &read(secret, secrets_dir)?)?;
+            None
+        }
+        Verify::StandardWebhooks { secrets, tolerance_s } => {
+            Some(signed(evidence, secrets, *tolerance_s, secrets_dir)?)
+        }
+    };
+    Ok(Verified {
+        by: verify.word(),
+        signed_digest,
+    })
+}
+
+/// What keeps a hook from checking its deliveries, as of now: said before the first one comes.
+pub fn secret_errors(verify: &Verify, secrets_dir: &Path) -> Vec<SecretError> {
+    let usable = |name: &String| match verify {
+        Verify::None | Verify::Bearer { .. } => read(name, secrets_dir).map(drop),
+        Verify::StandardWebhooks { .. } => key(name, secrets_dir).map(drop),
+    };
+    verify.secrets().iter().filter_map(|name| usable(name).err()).collect()
+}
+
+fn bearer(headers: &HeaderMap, secret: &Secret) -> Result<(), NotVerified> {
+    let given = headers
+        .get(header::AUTHORIZATION)
+        .map(|value| value.as_bytes())
+        .unwrap_or_default();
+    let (scheme, token) = given.split_at_checked(7).unwrap_or((given, &[]));
+    let same = token.ct_eq(secret.expose().as_bytes());
+    if scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(same) {
+        Ok(())
+    } else {
+        Err(NotVerified::Token)
+    }
+}
+
+/// While secrets are rotated one of the two may not be there yet, or not any more. That matters only to a delivery which
+/// the other one does not prove.
+fn signed(
+    evidence: Evidence<'_>,
+    secrets: &[String],
+    tolerance_s: u64,
+    secrets_dir: &Path,
+) -> Result<[u8; 32], NotVerified> {
+    let mut keys = Vec::new();
+    let mut unusable = None;
+    for name in secrets {
+        match key(name, secrets_dir) {
+            Ok(key) => keys.push(key),
+            Err(error) => unusable = unusable.or(Some(error)),
         }
     }
+    standard_webhooks::check(evidence, &keys, tolerance_s).map_err(|fault| match unusable {
+        Some(error) if fault == Fault::NoMatch => NotVerified::NoSecret(error),
+        Some(_) | None => NotVerified::Signature(fault),
+    })
 }
 
-/// Where the secret of a hook is: a file of its name in the secrets folder, else `ONCEGATE_SECRET_` and its name.
-fn source(name: &str, secrets_dir: &Path) -> SecretSource {
+fn key(name: &str, secrets_dir: &Path) -> Result<Key, SecretError> {
+    let secret = read(name, secrets_dir)?;
+    Key::of(secret.expose()).map_err(|why| SecretError::Bad {
+        name: name.to_owned(),
+        why,
+    })
+}
+
+/// A secret of a hook is a file of its name in the secrets folder, else the variable `ONCEGATE_SECRET_` and its name.
+fn read(name: &str, secrets_dir: &Path) -> Result<Secret, SecretError> {
     let file = secrets_dir.join(name);
-    if file.is_file() {
+    let source = if file.is_file() {
         SecretSource::File(name.into())
     } else {
-        SecretSource::Env(format!(
-            "ONCEGATE_SECRET_{}",
-            name.to_ascii_uppercase().replace('-', "_")
-        ))
-    }
+        let variable = name.to_ascii_uppercase().replace('-', "_");
+        SecretSource::Env(format!("{}{variable}", credentials::ENV_PREFIX))
+    };
+    Ok(credentials::resolve(&source, secrets_dir)?)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,8 @@
 
 use super::body::{self, Bounds};
 use super::rate::Windows;
-use super::{source, verify};
+use super::source;
+use super::verify::{self, Evidence, NotVerified, Verified};
 use crate::catalog::{ActiveFlow, Catalog};
 use crate::clock::SharedClock;
 use crate::executor::{Delivery, Executor, IntakeError, parse_body};
@@ -133,7 +134,7 @@ impl Hooks {
             .webhook()
             .ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "this flow has no hook"))?;
         self.check_limits(hook, source::of(peer, request.headers(), &self.trusted_proxies))?;
-        let Ok(_place) = self.at_once.try_acquire() else {
+        let Ok(place) = self.at_once.try_acquire() else {
             return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "busy; send it again").retry_after(1));
         };
         if request.method() != Method::POST {
@@ -141,15 +142,30 @@ impl Hooks {
         }
         let content_type = body::media_type(request.headers())?;
         let (parts, incoming) = request.into_parts();
+        let evidence = |raw, now_ms| Evidence {
+            headers: &parts.headers,
+            raw,
+            now_ms,
+        };
+        // What the head alone proves is asked first: a stranger's slow body must not hold a place for ten seconds.
+        let by_head = match hook.verify {
+            Verify::Bearer { .. } => Some(self.verify(hook, evidence(&[], self.clock.now_ms()))?),
+            Verify::None | Verify::StandardWebhooks { .. } => None,
+        };
         let raw = body::read(incoming, self.bounds).await?;
-        let verified_by = self.verify(hook, &parts.headers)?;
+        let received_ms = self.clock.now_ms();
+        let verified = match by_head {
+            Some(verified) => verified,
+            None => self.verify(hook, evidence(&raw, received_ms))?,
+        };
         let plain = body::inflate(&parts.headers, &raw, self.bounds)?;
         let parsed = parse_body(&content_type, &plain).map_err(|why| Problem::new(StatusCode::BAD_REQUEST, why))?;
         let delivery = Delivery {
             flow: Arc::clone(&active),
-            received_ms: self.clock.now_ms(),
+            received_ms,
             source: "webhook".to_owned(),
-            verified_by: verified_by.to_owned(),
+            verified_by: verified.by.to_owned(),
+            signed_digest: verified.signed_digest,
             raw: plain,
             body: parsed,
             content_type,
@@ -157,6 +173,8 @@ impl Hooks {
             query,
         };
         let accepted = self.executor.accept(delivery).await.map_err(|error| refused(&error))?;
+        // It is taken in; who waits for the result now keeps nobody else out.
+        drop(place);
         self.answer(&active, hook, accepted).await
     }
 
@@ -173,10 +191,14 @@ impl Hooks {
         Ok(())
     }
 
-    fn verify(&self, hook: &Webhook, headers: &HeaderMap) -> Result<&'static str, Problem> {
-        verify::check(&hook.verify, headers, &self.secrets_dir).map_err(|error| match error {
-            verify::NotVerified::Wrong => Problem::new(StatusCode::UNAUTHORIZED, error.to_string()),
-            verify::NotVerified::NoSecret(_) => {
+    fn verify(&self, hook: &Webhook, evidence: Evidence<'_>) -> Result<Verified, Problem> {
+        verify::check(&hook.verify, evidence, &self.secrets_dir).map_err(|error| match &error {
+            NotVerified::Token => Problem::new(StatusCode::UNAUTHORIZED, error.to_string()),
+            NotVerified::Signature(fault) => {
+                tracing::info!(path = hook.path, why = %fault, "a delivery is not believed");
+                Problem::new(StatusCode::UNAUTHORIZED, error.to_string())
+            }
+            NotVerified::NoSecret(_) => {
                 // The caller learns nothing of our set-up; the operator reads it in the log.
                 tracing::error!(path = hook.path, %error, "a hook cannot be verified");
                 Problem::new(
@@ -238,13 +260,39 @@ fn refused(error: &IntakeError) -> Problem {
     }
 }
 
-/// Headers that flows may read and that are kept with the event: none that carries a credential.
+/// Headers that flows may read and that are kept with the event: none that carries a credential. One that comes several
+/// times is one list (RFC 9110 section 5.3), so that no value hides behind another.
 fn readable(headers: &HeaderMap) -> BTreeMap<String, String> {
     const SECRET: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
-    headers
-        .iter()
-        .filter(|(name, _)| !SECRET.contains(&name.as_str()))
-        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
-        .take(HEADERS_MAX)
-        .collect()
+    let names = headers.keys().filter(|name| !SECRET.contains(&name.as_str()));
+    let kept = names.filter_map(|name| {
+        let values: Vec<&str> = headers
+            .get_all(name)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .collect();
+        (!values.is_empty()).then(|| (name.as_str().to_owned(), values.join(", ")))
+    });
+    kept.take(HEADERS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_comes_twice_is_one_list_and_credentials_are_not_kept() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("idempotency-key", "a"),
+            ("idempotency-key", "b"),
+            ("cookie", "c"),
+            ("x-one", "1"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        let expected = [("idempotency-key", "a, b"), ("x-one", "1")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(readable(&headers), BTreeMap::from(expected));
+    }
 }

@@ -19,9 +19,12 @@ mod lost_answers;
 mod natural;
 mod providers;
 mod refusals;
+mod signed_by_hand;
+mod signed_hooks;
 mod stopped;
 mod stopping;
 mod unclear_ends;
+mod upgrades;
 
 /// The host as a process of its own.
 const HOST: &str = env!("CARGO_BIN_EXE_host-under-test");

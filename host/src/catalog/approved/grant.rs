@@ -214,7 +214,7 @@ fn requests(
     }
 }
 
-fn terms(
+pub(super) fn terms(
     action: &Action,
     dedup: &Dedup,
     trust: &ActionTrust,
@@ -347,7 +347,7 @@ fn check_rules(
     }
 }
 
-fn key_place(dedup: &Dedup) -> KeyPlace {
+pub(super) fn key_place(dedup: &Dedup) -> KeyPlace {
     match dedup {
         Dedup::None | Dedup::Natural { .. } => KeyPlace::None,
         Dedup::Header { name, format, .. } => KeyPlace::Header {
@@ -361,7 +361,7 @@ fn key_place(dedup: &Dedup) -> KeyPlace {
     }
 }
 
-fn natural(dedup: &Dedup) -> Vec<String> {
+pub(super) fn natural(dedup: &Dedup) -> Vec<String> {
     match dedup {
         Dedup::Natural { key } => key.clone(),
         Dedup::None | Dedup::Header { .. } | Dedup::Field { .. } => Vec::new(),

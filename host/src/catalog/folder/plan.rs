@@ -1,6 +1,7 @@
 //! A plan: what applying a folder would change, in words, and all that it takes to do it.
 
 use super::FileProblem;
+use super::planner::Version;
 use crate::catalog::Approved;
 use crate::catalog::connection::ConnectionSpec;
 use crate::catalog::section::Description;
@@ -16,8 +17,8 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Doubtful, not wrong.
     pub warnings: Vec<FileProblem>,
-    /// Connections whose connector changed without approval; nothing is applied while there are any.
-    pub unapproved: Vec<String>,
+    /// Connections for which another version of their connector is there. It is not used before somebody approves it.
+    pub waiting: Vec<Waiting>,
     pub(super) connectors: Vec<PlannedConnector>,
     pub(super) seen: Vec<String>,
     pub(super) connections: Vec<PlannedConnection>,
@@ -35,6 +36,15 @@ pub struct Change {
     /// To which.
     pub name: String,
     /// More about it, a sentence a line.
+    pub lines: Vec<String>,
+}
+
+/// A connection that stays with its approved version although another one is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The connection.
+    pub connection: String,
+    /// Both versions, and the difference in rights, a sentence a line.
     pub lines: Vec<String>,
 }
 
@@ -75,6 +85,8 @@ pub(super) struct PlannedConnection {
     pub(super) spec: ConnectionSpec,
     pub(super) digest: String,
     pub(super) actions: BTreeMap<String, Arc<Approved>>,
+    /// A version that nobody has approved for it yet.
+    pub(super) waiting: Option<Version>,
 }
 
 #[derive(Clone, Debug)]

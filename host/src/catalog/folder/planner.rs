@@ -2,6 +2,9 @@
 
 mod connections;
 mod flows;
+mod version;
+
+pub(super) use version::Version;
 
 use super::plan::{Change, Plan, PlannedConnector, Subject, Verb, digest_of, seen};
 use super::{FileProblem, Folder};

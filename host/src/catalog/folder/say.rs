@@ -1,10 +1,10 @@
 //! The words of a plan.
 
-use super::plan::{Change, Plan, Subject, Verb};
+use super::plan::{Change, Plan, Subject, Verb, Waiting};
 use crate::catalog::Approved;
 use crate::catalog::connection::ConnectionSpec;
 use crate::catalog::document::{said_duration, said_list};
-use crate::flow::Flow;
+use crate::flow::{Flow, Verify};
 use oncegate_domain::doubt::{Dedup, Effect};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -74,7 +74,11 @@ fn after_doubt(approved: &Approved) -> String {
 pub(super) fn flow(flow: &Flow, renamed_from: Option<&str>) -> Vec<String> {
     let mut lines = vec![flow.title().to_owned()];
     if let Some(webhook) = flow.webhook() {
-        lines.push(format!("started by POST /hooks/{}", webhook.path));
+        lines.push(format!(
+            "started by POST /hooks/{}, {}",
+            webhook.path,
+            by_whom(&webhook.verify)
+        ));
     }
     let steps: Vec<_> = flow
         .steps()
@@ -84,6 +88,22 @@ pub(super) fn flow(flow: &Flow, renamed_from: Option<&str>) -> Vec<String> {
     lines.push(format!("steps: {}", steps.join(", ")));
     lines.extend(renamed_from.map(|name| format!("was called {name:?}; it keeps its keys")));
     lines
+}
+
+/// Whose deliveries a hook takes.
+fn by_whom(verify: &Verify) -> String {
+    match verify {
+        Verify::None => "open: anybody may call it".into(),
+        Verify::Bearer { secret } => format!("by whoever presents the secret {secret:?}"),
+        Verify::StandardWebhooks { secrets, tolerance_s } => {
+            let secrets: Vec<_> = secrets.iter().map(|name| format!("{name:?}")).collect();
+            format!(
+                "signed by standard-webhooks with the secret {}, at most {} before or after our time",
+                secrets.join(" or "),
+                said_duration(tolerance_s * 1_000)
+            )
+        }
+    }
 }
 
 impl fmt::Display for Change {
@@ -103,14 +123,22 @@ impl fmt::Display for Change {
     }
 }
 
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "! connection {}", self.connection)?;
+        self.lines.iter().try_for_each(|line| write!(f, "\n      {line}"))
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for warning in &self.warnings {
             writeln!(f, "warning: {warning}")?;
         }
         if self.changes.is_empty() {
-            return writeln!(f, "Nothing to change: the host matches the folder.");
+            writeln!(f, "Nothing to change: the host matches the folder.")?;
         }
-        self.changes.iter().try_for_each(|change| writeln!(f, "{change}"))
+        self.changes.iter().try_for_each(|change| writeln!(f, "{change}"))?;
+        self.waiting.iter().try_for_each(|waiting| writeln!(f, "{waiting}"))
     }
 }

@@ -1,21 +1,23 @@
 //! `[trigger.webhook]`.
 
+mod preset;
+mod verify;
+
 use super::super::amount::rate;
 use super::super::fields::{Fields, Item, text};
 use super::super::names::{Names, Purpose};
 use super::super::problem::{Problems, mean_or_list};
 use super::super::template::Template;
 use super::super::text::Text;
-use super::super::webhook::{Fingerprint, HookLimit, Rate, Respond, Verify, Webhook};
+use super::super::webhook::{Fingerprint, HookLimit, Rate, Respond, Webhook};
 use super::Given;
+use preset::Preset;
 use toml::de::DeValue;
 
 const FIELDS: [&str; 7] = ["path", "verify", "limit", "key", "example", "fingerprint", "respond"];
 const PATH_BYTES_MAX: usize = 128;
 const KEY_PARTS_MAX: usize = 8;
 const FINGERPRINT_FIELDS_MAX: usize = 32;
-/// Known, but not there yet.
-const LATER: [&str; 5] = ["standard-webhooks", "stripe", "github", "shopify", "slack"];
 
 /// The trigger with what belongs to its evaluation.
 #[derive(Debug)]
@@ -58,14 +60,19 @@ fn webhook(fields: &Fields<'_>, given: &Given<'_>, problems: &mut Problems<'_>) 
         problems,
     );
     let path = path.and_then(|text| hook_path(&text, problems));
-    let verify = verify(fields, problems);
+    let verify = verify::verify(fields, problems);
+    let preset = Preset::of(fields);
     let limit = match fields.get("limit") {
         Some(item) => limit(item, problems),
         None => Some(HookLimit::default()),
     };
     let respond = respond(fields, problems);
-    let key = key(fields, given, problems);
-    let fingerprint = fingerprint(fields, &given.names(Purpose::Event, &[]), problems);
+    let key = key(fields, given, preset, problems);
+    let default = match (preset, &key) {
+        (Some(preset), Some(key)) if preset.names_event(key) => Fingerprint::Nothing,
+        _ => Fingerprint::Body,
+    };
+    let fingerprint = fingerprint(fields, default, &given.names(Purpose::Event, &[]), problems);
     let (fingerprint, fields) = fingerprint?;
     let webhook = Webhook {
         path: path?,
@@ -89,71 +96,6 @@ fn hook_path(text: &Text<'_>, problems: &mut Problems<'_>) -> Option<String> {
     let mend = format!("use letters, digits, - and _, with / between, {PATH_BYTES_MAX} at most and no / at the ends");
     problems.error(text.at, format!("{:?} cannot be the path of a hook", text.value), mend);
     None
-}
-
-fn verify(fields: &Fields<'_>, problems: &mut Problems<'_>) -> Option<Verify> {
-    let mend = "write `verify = { scheme = \"bearer\", secret = \"NAME\" }`, or `verify = \"none\"` for a hook that anybody may call";
-    let Some(item) = fields.get("verify") else {
-        problems.error(fields.at, "`[trigger.webhook]` needs `verify`", mend);
-        return None;
-    };
-    match item.get_ref() {
-        DeValue::String(word) if word == "none" => Some(Verify::None),
-        DeValue::Table(_) => scheme(
-            &Fields::of(item, "`verify`", &["scheme", "secret"], problems)?,
-            problems,
-        ),
-        _ => {
-            problems.error(
-                item.span().start,
-                "`verify` must be \"none\" or a scheme with a secret",
-                mend,
-            );
-            None
-        }
-    }
-}
-
-fn scheme(fields: &Fields<'_>, problems: &mut Problems<'_>) -> Option<Verify> {
-    let scheme = fields.need_text("scheme", "write `scheme = \"bearer\"`", problems);
-    let secret = fields.need_text(
-        "secret",
-        "name a secret that the operator set: `secret = \"NAME\"`",
-        problems,
-    );
-    let scheme = scheme?;
-    if LATER.contains(&scheme.value) {
-        problems.error(
-            scheme.at,
-            format!("the scheme `{}` is not there yet", scheme.value),
-            "it comes later; use `bearer` for now",
-        );
-        return None;
-    }
-    if scheme.value != "bearer" {
-        problems.error(
-            scheme.at,
-            format!("there is no scheme `{}`", scheme.value),
-            "write `scheme = \"bearer\"`",
-        );
-        return None;
-    }
-    let secret = secret?;
-    let name = secret.value;
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-    if name.is_empty()
-        || name.len() > 64
-        || !name.starts_with(|c: char| c.is_ascii_alphabetic())
-        || !name.bytes().all(plain)
-    {
-        let mend =
-            "write the name of a secret that the operator set (letters, digits, - and _), never the secret itself";
-        problems.error(secret.at, "`secret` is not the name of a secret", mend);
-        return None;
-    }
-    Some(Verify::Bearer {
-        secret: name.to_owned(),
-    })
 }
 
 fn limit(item: &Item<'_>, problems: &mut Problems<'_>) -> Option<HookLimit> {
@@ -203,31 +145,37 @@ fn respond(fields: &Fields<'_>, problems: &mut Problems<'_>) -> Option<Respond> 
     }
 }
 
-fn key(fields: &Fields<'_>, given: &Given<'_>, problems: &mut Problems<'_>) -> Option<Vec<Template>> {
+fn key(
+    fields: &Fields<'_>,
+    given: &Given<'_>,
+    preset: Option<Preset>,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<Template>> {
     let mend = "say which value makes the event what it is, such as `key = \"{{ body.order.id }}\"`";
+    let names = given.names(Purpose::Key, &[]);
     let Some(item) = fields.get("key") else {
+        if let Some(preset) = preset {
+            return preset.key(fields.at, &names, problems);
+        }
         problems.error(fields.at, "`[trigger.webhook]` needs `key`", mend);
         return None;
     };
-    let key = templates(
-        item,
-        "key",
-        KEY_PARTS_MAX,
-        mend,
-        &given.names(Purpose::Key, &[]),
-        problems,
-    )?;
+    let key = templates(item, "key", KEY_PARTS_MAX, mend, &names, problems)?;
     super::key::check(&key, item.span().start, given.example, problems);
+    if let Some(preset) = preset {
+        preset.check(&key, problems);
+    }
     Some(key)
 }
 
 fn fingerprint(
     fields: &Fields<'_>,
+    default: Fingerprint,
     names: &Names<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<(Fingerprint, Vec<Template>)> {
     let Some(item) = fields.get("fingerprint") else {
-        return Some((Fingerprint::Body, Vec::new()));
+        return Some((default, Vec::new()));
     };
     let mend = "write \"body\", \"none\", or a list of templates";
     match item.get_ref() {

@@ -1,15 +1,14 @@
 //! Connections in a plan: which bytes each is for, what it approves, and what changes under it.
 
-use super::super::plan::{Change, PlannedConnection, PlannedConnector, Subject, Verb};
+use super::super::plan::{Change, PlannedConnection, PlannedConnector, Subject, Verb, Waiting};
 use super::super::{FileProblem, Folder, say};
 use super::Planner;
+use super::version::{Chosen, Version};
 use crate::catalog::approved::{approve, moves};
 use crate::catalog::connection::ConnectionSpec;
-use crate::catalog::rights;
-use crate::catalog::section::{self, Description};
+use crate::catalog::{Problem, rights};
 use crate::ledger::StoredConnection;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 impl Planner<'_> {
     pub(super) fn connections(
@@ -57,86 +56,33 @@ impl Planner<'_> {
         approve_names: &[String],
     ) {
         let before = self.rows.connections.iter().find(|row| row.name == spec.name);
-        let Some((digest, description)) = self.choose(file, &spec, before, available) else {
+        let Some(Chosen { version, waiting }) = self.choose(file, &spec, before, available, approve_names) else {
             return;
         };
-        let actions = match approve(&description, &digest, &spec, 0) {
+        let actions = match approve(&version.description, &version.digest, &spec, 0) {
             Ok(actions) => actions,
-            Err(problems) => return self.wrong(file, problems),
+            Err(problems) => return self.wrong(file, with_way_out(problems, &spec, waiting.as_ref())),
         };
-        let mut lines = Vec::new();
-        if let Some(before) = before.filter(|before| before.digest != digest) {
-            lines.push(format!("its connector changes from {} to {digest}:", before.digest));
-            lines.extend(self.rights_difference(before, &description));
-            // A digest that is written in the file is an approval of its own.
-            if spec.digest.is_none() && !approve_names.contains(&spec.name) {
-                self.plan.unapproved.push(spec.name.clone());
-                lines.push(format!("this needs your approval: --approve {}", spec.name));
-            }
+        let lines = match before.filter(|before| before.digest != version.digest) {
+            Some(before) => self.upgrade(&before.digest, &version),
+            None => Vec::new(),
+        };
+        if let Some(other) = &waiting {
+            self.plan.waiting.push(Waiting {
+                connection: spec.name.clone(),
+                lines: waits(&spec.name, &version, other),
+            });
         }
         let planned = PlannedConnection {
             file: file.to_owned(),
             source: source.to_owned(),
             spec,
-            digest,
+            digest: version.digest,
             actions,
+            waiting,
         };
         self.note_connection(&planned, before, lines);
         self.plan.connections.push(planned);
-    }
-
-    /// The bytes that a connection is for: those it names; else the folder's; else those it had.
-    fn choose(
-        &mut self,
-        file: &str,
-        spec: &ConnectionSpec,
-        before: Option<&StoredConnection>,
-        available: &BTreeMap<String, PlannedConnector>,
-    ) -> Option<(String, Arc<Description>)> {
-        let found = available.get(&spec.connector);
-        let pinned = match (&spec.digest, found, before) {
-            (Some(digest), ..) => digest.clone(),
-            (None, Some(found), _) => found.digest.clone(),
-            (None, None, Some(before)) => before.digest.clone(),
-            (None, None, None) => {
-                let known: Vec<_> = available.keys().map(String::as_str).collect();
-                let mend = format!(
-                    "put its .wasm into connectors/; there are: {}",
-                    if known.is_empty() {
-                        "none".into()
-                    } else {
-                        known.join(", ")
-                    }
-                );
-                self.wrong(
-                    file,
-                    vec![spec.problem("connector", format!("there is no connector {:?}", spec.connector), mend)],
-                );
-                return None;
-            }
-        };
-        if let Some(found) = available.values().find(|connector| connector.digest == pinned) {
-            return Some((pinned, found.description.clone()));
-        }
-        let stored = self.rows.connectors.iter().find(|row| row.digest == pinned);
-        match stored.map(|stored| section::describe(&stored.manifest)) {
-            Some(Ok(description)) => Some((pinned, Arc::new(description))),
-            Some(Err(error)) => {
-                self.problems.push(FileProblem::said(file, &error.to_string()));
-                None
-            }
-            None => {
-                let has = found.map_or("nobody has those bytes".to_owned(), |found| {
-                    format!("{} is {}", found.file, found.digest)
-                });
-                let mend = "read what the connector may do, then write its digest here, or leave `digest` out";
-                self.wrong(
-                    file,
-                    vec![spec.problem("digest", format!("the approved bytes are {pinned}, and {has}"), mend)],
-                );
-                None
-            }
-        }
     }
 
     /// Says what changes, if anything does.
@@ -173,16 +119,49 @@ impl Planner<'_> {
         });
     }
 
-    fn rights_difference(&self, before: &StoredConnection, description: &Description) -> Vec<String> {
-        let old = self.rows.connectors.iter().find(|row| row.digest == before.digest);
-        let Some(Ok(old)) = old.map(|row| section::describe(&row.manifest)) else {
-            return rights::of(&description.manifest);
+    /// What an approved change of the bytes means.
+    fn upgrade(&self, before: &str, after: &Version) -> Vec<String> {
+        let (old, rights) = match self.stored_version(before) {
+            Some(Ok(old)) => (old.to_string(), difference(&old, after)),
+            Some(Err(_)) | None => (before.to_owned(), rights::of(&after.description.manifest)),
         };
-        let lines = rights::difference(&old.manifest, &description.manifest);
-        if lines.is_empty() {
-            vec!["what it may do stays the same".into()]
-        } else {
-            lines
-        }
+        let mut lines = vec![format!("its connector changes from {old} to {after}:")];
+        lines.extend(rights);
+        lines.push(
+            "steps in doubt are settled with the bytes that sent them, all others go on with the new ones".into(),
+        );
+        lines
     }
+}
+
+/// Why a connection does not use what is there, and what that may do.
+fn waits(connection: &str, version: &Version, other: &Version) -> Vec<String> {
+    let mut lines = vec![format!("it stays with {version}; {other} is there and not approved:")];
+    lines.extend(difference(version, other));
+    lines.push(format!("apply with --approve {connection} to use it"));
+    lines
+}
+
+fn difference(old: &Version, new: &Version) -> Vec<String> {
+    let lines = rights::difference(&old.description.manifest, &new.description.manifest);
+    if lines.is_empty() {
+        vec!["what it may do stays the same".into()]
+    } else {
+        lines
+    }
+}
+
+/// Where a file does not fit the approved bytes, but those that wait, it was probably written for them.
+fn with_way_out(problems: Vec<Problem>, spec: &ConnectionSpec, waiting: Option<&Version>) -> Vec<Problem> {
+    let Some(other) = waiting.filter(|other| approve(&other.description, &other.digest, spec, 0).is_ok()) else {
+        return problems;
+    };
+    let way_out = |problem: Problem| Problem {
+        mend: format!(
+            "{}; or use {other}, which it fits, with --approve {}",
+            problem.mend, spec.name
+        ),
+        ..problem
+    };
+    problems.into_iter().map(way_out).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::super::plan::{Change, PlannedFlow, Subject, Verb};
 use super::super::{FileProblem, Folder, say, uses};
-use super::Planner;
+use super::{Planner, Version};
 use crate::catalog::Problem;
 use crate::flow::{Flow, StepPlan};
 use std::cell::RefCell;
@@ -112,7 +112,12 @@ impl Planner<'_> {
                 "the connection {:?} approves no action {:?}",
                 step.connection, step.action
             );
-            return Some((what, format!("it approves: {}", known.join(", "))));
+            let mut mend = format!("it approves: {}", known.join(", "));
+            let offers = |other: &&Version| other.description.manifest.actions.contains_key(&step.action);
+            if let Some(other) = connection.waiting.as_ref().filter(offers) {
+                mend += &format!("; {other} has it, use that with --approve {}", step.connection);
+            }
+            return Some((what, mend));
         }
         None
     }

@@ -79,14 +79,15 @@ async fn what_a_folder_says_is_in_force_after_apply_and_after_a_restart() {
     let plan = catalog.plan(dir.path(), &[]).await.unwrap();
     catalog.apply(plan, "admin", 2_000).await.unwrap();
     assert!(catalog.flow_by_path("leads").is_none());
-    let then = catalog
-        .approved_at("mail", approved.connection_revision, "send")
-        .await
-        .unwrap();
+    let now = catalog.snapshot().counterpart("mail", "send").unwrap();
+    let revision = approved.connection_revision;
+    let then = catalog.approved_as_recorded(&now, revision, "send").await.unwrap();
     assert_eq!(
-        then.terms, approved.terms,
-        "a step in doubt finds the revision of its intent"
+        (then.connection_revision, &then.terms),
+        (revision, &now.approved.terms),
+        "a step in doubt finds the revision of its intent, and the operator's word of now"
     );
+    assert_ne!(then.terms, approved.terms);
     assert_eq!(
         catalog.flow_at(flow.id, flow.revision).await.unwrap().flow.name(),
         "website-lead"
