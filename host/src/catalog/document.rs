@@ -25,7 +25,7 @@ pub struct Problem {
     pub column: u32,
     /// What is wrong, on what.
     pub what: String,
-    /// What to do about it.
+    /// What to do about it; empty where `what` says it already.
     pub mend: String,
 }
 
@@ -34,7 +34,11 @@ impl fmt::Display for Problem {
         if self.line > 0 {
             write!(f, "{}:{}: ", self.line, self.column)?;
         }
-        write!(f, "{}; {}", self.what, self.mend)
+        f.write_str(&self.what)?;
+        match self.mend.as_str() {
+            "" => Ok(()),
+            mend => write!(f, "; {mend}"),
+        }
     }
 }
 
@@ -226,7 +230,7 @@ impl Problems<'_> {
     /// Notes what another room said is wrong; its sentences say how to mend it after a semicolon.
     pub(crate) fn add_error(&mut self, at: At, error: &dyn std::error::Error) {
         let text = error.to_string();
-        let (what, mend) = text.split_once("; ").unwrap_or((&text, "mend it as it says"));
+        let (what, mend) = text.split_once("; ").unwrap_or((&text, ""));
         self.add(at, what, mend);
     }
 

@@ -54,7 +54,7 @@ impl FileProblem {
 
     /// A problem whose text says what and, after a semicolon, how to mend it.
     pub(super) fn said(file: &str, text: &str) -> FileProblem {
-        let (what, mend) = text.split_once("; ").unwrap_or((text, "mend it as it says"));
+        let (what, mend) = text.split_once("; ").unwrap_or((text, ""));
         FileProblem::whole(file, what, mend)
     }
 }
@@ -108,7 +108,8 @@ impl Catalog {
         if plan::seen(&rows) != plan.seen {
             return Err(FolderError::Stale);
         }
-        plan.store(ledger, who, at_ms).await.map_err(CatalogError::from)?;
+        let change = plan.into_change(who, at_ms);
+        ledger.save_installation(change).await.map_err(CatalogError::from)?;
         Ok(self.reload().await?)
     }
 }

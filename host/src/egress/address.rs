@@ -21,6 +21,11 @@ pub struct Cidr(IpNet);
 pub struct BadCidr(String);
 
 impl Cidr {
+    /// Whether the range is nothing but a metadata service of a cloud.
+    pub fn is_metadata(&self) -> bool {
+        METADATA.iter().any(|address| IpNet::from(*address) == self.0)
+    }
+
     /// Whether `address` lies in the range.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address)

@@ -3,8 +3,9 @@
 
 use super::Shared;
 use super::intake::{conflict_key, first_steps};
-use super::live::LiveStep;
+use super::live::{LiveStep, RunCell};
 use super::settle::Consequences;
+use crate::catalog::Approved;
 use crate::flow::EventView;
 use crate::ledger::{
     Cancel, ConflictDecision, ConflictRun, LedgerError, PersonAction, PersonDecision, ReviewDetail, ReviewSubject,
@@ -12,7 +13,7 @@ use crate::ledger::{
 };
 use oncegate_domain::doubt::{Terms, Unsettled};
 use oncegate_domain::id::Id;
-use oncegate_domain::key::key_hash;
+use oncegate_domain::key::{Role, key_hash};
 use oncegate_domain::review::{RetryOffer, retry_offer};
 use oncegate_domain::step::{self, Decision, Event, IllegalTransition, Review, State, Step};
 use serde_json::Value;
@@ -122,6 +123,9 @@ impl Shared {
         let live = &steps[index];
         let approved = self.approved_for(live).await?;
         let terms = approved.as_ref().map(|approved| &approved.terms);
+        if let Verb::Resolve { output, .. } = &decided.what {
+            check_output(&cell, &steps, index, approved.as_deref(), output.as_ref())?;
+        }
         let (action, decision, output, reference) = what_it_means(live, &decided, terms, at_ms)?;
         let after = step::apply(&live.standing, &Event::Decide(decision))?;
         let mut consequences = Consequences::of(&cell, &steps, index, &after, at_ms)?;
@@ -277,6 +281,39 @@ impl Shared {
         drop(steps);
         self.after_commit(&cell, consequences.run_state, &ready);
         Ok(())
+    }
+}
+
+/// What later steps read must be there and fit; else they would only come to a person next.
+fn check_output(
+    cell: &RunCell,
+    steps: &[LiveStep],
+    index: usize,
+    approved: Option<&Approved>,
+    output: Option<&Value>,
+) -> Result<(), DecisionError> {
+    let live = &steps[index];
+    let not_possible = |why: String| Err(DecisionError::NotPossible(why));
+    match (output, approved) {
+        (Some(output), Some(approved)) => match approved.check_output(output) {
+            Ok(()) => Ok(()),
+            Err(why) => not_possible(format!(
+                "this is no output of {}.{}: {why}",
+                live.connection, live.action
+            )),
+        },
+        (Some(_), None) => Ok(()),
+        (None, _) => {
+            let open = |place: usize| steps.get(place).is_some_and(|step| !step.standing.is_final());
+            let mut plans = cell.facts.flow.flow.steps().iter().enumerate();
+            match plans.find(|(place, plan)| live.role == Role::Do && open(*place) && plan.reads.contains(&index)) {
+                None => Ok(()),
+                Some((_, plan)) => not_possible(format!(
+                    "the step {} reads what this one gives; say it with --output, as JSON, such as '{{\"id\": \"4711\"}}'",
+                    plan.id
+                )),
+            }
+        }
     }
 }
 

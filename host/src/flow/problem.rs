@@ -135,7 +135,7 @@ pub(super) fn mean_or_list<'k>(word: &str, what: &str, known: impl IntoIterator<
     let all: Vec<&str> = known.into_iter().take(40).collect();
     match (guess.is_empty(), all.is_empty()) {
         (false, _) => guess,
-        (true, true) => format!("there is no {what} here"),
+        (true, true) => format!("there are no {what} here"),
         (true, false) => format!("{what} here: {}", all.join(", ")),
     }
 }

@@ -128,19 +128,22 @@ impl Template {
         let mut bytes_left = INPUT_BYTES_MAX;
         for expression in self.expressions() {
             let value = expression.value(view, &mut bytes_left)?;
-            if text_of(&value).trim().is_empty() {
-                let path = expression
-                    .uses
-                    .first()
-                    .map(|path| path.text.clone())
-                    .unwrap_or_default();
-                let why = format!("`{path}` is empty in this event, so it cannot tell which event this is");
-                return Err(Failure {
-                    path,
-                    why,
-                    missing: false,
-                });
-            }
+            let what = match value.as_ref() {
+                Value::Array(_) | Value::Object(_) => "a list or an object",
+                value if text_of(value).trim().is_empty() => "empty",
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => continue,
+            };
+            let path = expression
+                .uses
+                .first()
+                .map(|path| path.text.clone())
+                .unwrap_or_default();
+            let why = format!("`{path}` is {what} in this event, so it cannot tell which event this is");
+            return Err(Failure {
+                path,
+                why,
+                missing: false,
+            });
         }
         self.value(view, &mut INPUT_BYTES_MAX.clone())
             .map(|value| text_of(&value))

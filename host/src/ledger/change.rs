@@ -136,6 +136,25 @@ pub struct AuditEntry {
     pub why: String,
 }
 
+/// All that one apply changes about the installation.
+#[derive(Clone, Debug, Default)]
+pub struct InstallationChange {
+    /// Connectors that are new here.
+    pub connectors: Vec<NewConnector>,
+    /// Connections that are new or changed.
+    pub connections: Vec<NewConnection>,
+    /// Flows that are new or changed.
+    pub flows: Vec<NewFlow>,
+    /// Names of flows that take no more events.
+    pub gone_flows: Vec<String>,
+    /// Names of connections that are not used any more.
+    pub gone_connections: Vec<String>,
+    /// Who.
+    pub who: String,
+    /// When.
+    pub at_ms: i64,
+}
+
 /// A flow as uploaded.
 #[derive(Clone, Debug)]
 pub struct NewFlow {

@@ -46,6 +46,16 @@ impl Ledger {
         .await
     }
 
+    /// Changes the installation as a whole: all of it, or, on an error or a crash, nothing.
+    pub async fn save_installation(&self, change: InstallationChange) -> Result<()> {
+        let input = Arc::new(change);
+        self.rare(move |mut conn| {
+            let input = input.clone();
+            Box::pin(async move { save::installation(&mut conn, &input).await })
+        })
+        .await
+    }
+
     /// Stores a flow and makes it active; the same source and examples as now make no new revision. Returns the stable
     /// id and the revision.
     pub async fn save_flow(&self, flow: NewFlow) -> Result<(Id, u32)> {

@@ -6,7 +6,6 @@ use super::rows::{Bad, Row};
 use super::sqlite::{Conn, Value};
 use super::{Closed, Items, Page, ReviewDetail, ReviewItem, ReviewSubject};
 use oncegate_domain::id::Id;
-use oncegate_domain::step::Step;
 
 /// The columns of an item. A macro, because statements are fixed text.
 macro_rules! items {
@@ -14,8 +13,9 @@ macro_rules! items {
         concat!(
             "SELECT review_items.id, review_items.version, review_items.run_id, runs.flow_id, flows.name, runs.event_key,
                runs.context, review_items.event_id, review_items.step_id, steps.name, steps.connection, steps.action,
-               steps.standing, steps.last_error, steps.key_window_end_ms,
+               steps.last_error, steps.key_window_end_ms,
                (SELECT MAX(attempts.started_ms) FROM attempts WHERE attempts.step_id = review_items.step_id),
+               (SELECT COUNT(*) FROM attempts WHERE attempts.step_id = review_items.step_id AND attempts.kind <> 'lookup'),
                review_items.reason, review_items.may_exist, review_items.opened_ms, review_items.closed_ms,
                review_items.action, review_items.who, review_items.why
              FROM review_items JOIN runs ON runs.id = review_items.run_id JOIN flows ON flows.id = runs.flow_id
@@ -76,10 +76,10 @@ fn item(row: Row) -> Result<ReviewItem> {
 
 fn about_step(row: &mut Row, step: Id) -> std::result::Result<ReviewSubject, Bad> {
     let (name, connection, action) = (row.text()?, row.text()?, row.text()?);
-    let standing: Step = row.json()?;
     let (last_error, resend_until_ms, last_try_ms) = (row.opt_text()?, row.opt_int()?, row.opt_int()?);
+    // All tries, also those before a person allowed more.
+    let attempts = row.small()?;
     let (reason, may_exist) = (row.json()?, row.flag()?);
-    let attempts = standing.attempts;
     Ok(ReviewSubject::Step {
         step,
         name,

@@ -3,7 +3,7 @@
 use super::decide::audit;
 use super::rows::{Row, json_text};
 use super::sqlite::{Conn, Value};
-use super::{AuditEntry, NewConnection, NewConnector, NewFlow, NewToken};
+use super::{AuditEntry, InstallationChange, NewConnection, NewConnector, NewFlow, NewToken};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 
@@ -162,6 +162,31 @@ pub(super) struct Deactivate {
     pub name: String,
     pub who: String,
     pub at_ms: i64,
+}
+
+/// Connectors first, for connections name them; what goes, last.
+pub(super) async fn installation(conn: &mut Conn<'_>, change: &InstallationChange) -> Result<()> {
+    for new in &change.connectors {
+        connector(conn, new).await?;
+    }
+    for new in &change.connections {
+        connection(conn, new).await?;
+    }
+    for new in &change.flows {
+        flow(conn, new).await?;
+    }
+    let gone = |name: &String| Deactivate {
+        name: name.clone(),
+        who: change.who.clone(),
+        at_ms: change.at_ms,
+    };
+    for name in &change.gone_flows {
+        deactivate_flow(conn, &gone(name)).await?;
+    }
+    for name in &change.gone_connections {
+        deactivate_connection(conn, &gone(name)).await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn deactivate_flow(conn: &mut Conn<'_>, what: &Deactivate) -> Result<()> {

@@ -191,6 +191,11 @@ fn read_addresses(node: &Node, problems: &mut Problems<'_>) -> Vec<String> {
     let mut ranges = Vec::new();
     for (at, text) in node.texts("allow_addresses", problems).unwrap_or_default() {
         match text.parse::<Cidr>() {
+            Ok(range) if range.is_metadata() => problems.add(
+                at,
+                format!("{text:?} is a metadata service, which hands out credentials of the whole machine"),
+                "leave it out: it is never reached, whatever a connection says",
+            ),
             Ok(_) => ranges.push(text.to_owned()),
             Err(error) => problems.add_error(at, &error),
         }

@@ -5,7 +5,7 @@ use super::planner::Version;
 use crate::catalog::Approved;
 use crate::catalog::connection::ConnectionSpec;
 use crate::catalog::section::Description;
-use crate::ledger::{CatalogRows, Ledger, LedgerError, NewConnection, NewConnector, NewFlow};
+use crate::ledger::{CatalogRows, InstallationChange, NewConnection, NewConnector, NewFlow};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -121,62 +121,49 @@ impl Plan {
         self.changes.is_empty()
     }
 
-    pub(super) async fn store(self, ledger: &Ledger, who: &str, at_ms: i64) -> Result<(), LedgerError> {
+    /// All of it, for the ledger to store at once.
+    pub(super) fn into_change(self, who: &str, at_ms: i64) -> InstallationChange {
         let who = || who.to_owned();
-        for connector in self.connectors {
+        let connectors = self.connectors.into_iter().map(|connector| {
             let manifest = &connector.description.manifest;
-            let (name, version) = (manifest.name.clone(), manifest.version.clone());
-            let (bytes, json) = (connector.bytes.to_vec(), connector.description.json.clone());
-            let new = NewConnector {
+            NewConnector {
                 digest: connector.digest,
-                name,
-                version,
-                bytes,
-                manifest: json,
+                name: manifest.name.clone(),
+                version: manifest.version.clone(),
+                bytes: connector.bytes.to_vec(),
+                manifest: connector.description.json.clone(),
                 at_ms,
                 who: who(),
-            };
-            ledger.save_connector(new).await?;
-        }
-        for planned in self.connections {
-            let flows = planned.spec.flows.iter().map(|pattern| pattern.0.clone()).collect();
-            let (name, source, digest) = (planned.spec.name, planned.source, planned.digest);
-            ledger
-                .save_connection(NewConnection {
-                    name,
-                    source,
-                    digest,
-                    flows,
-                    at_ms,
-                    who: who(),
-                })
-                .await?;
-        }
-        for flow in self.flows {
-            let PlannedFlow {
-                name,
-                renamed_from,
-                source,
-                examples,
-            } = flow;
-            ledger
-                .save_flow(NewFlow {
-                    name,
-                    renamed_from,
-                    source,
-                    examples,
-                    at_ms,
-                    who: who(),
-                })
-                .await?;
-        }
-        for (subject, name) in self.gone {
-            match subject {
-                Subject::Flow => ledger.deactivate_flow(&name, &who(), at_ms).await?,
-                Subject::Connection => ledger.deactivate_connection(&name, &who(), at_ms).await?,
-                Subject::Connector => {}
             }
+        });
+        let connections = self.connections.into_iter().map(|planned| NewConnection {
+            flows: planned.spec.flows.iter().map(|pattern| pattern.0.clone()).collect(),
+            name: planned.spec.name,
+            source: planned.source,
+            digest: planned.digest,
+            at_ms,
+            who: who(),
+        });
+        let flows = self.flows.into_iter().map(|flow| NewFlow {
+            name: flow.name,
+            renamed_from: flow.renamed_from,
+            source: flow.source,
+            examples: flow.examples,
+            at_ms,
+            who: who(),
+        });
+        let gone = |wanted: Subject| {
+            let names = self.gone.iter().filter(move |(subject, _)| *subject == wanted);
+            names.map(|(_, name)| name.clone()).collect()
+        };
+        InstallationChange {
+            connectors: connectors.collect(),
+            connections: connections.collect(),
+            flows: flows.collect(),
+            gone_flows: gone(Subject::Flow),
+            gone_connections: gone(Subject::Connection),
+            who: who(),
+            at_ms,
         }
-        Ok(())
     }
 }
