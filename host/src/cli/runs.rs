@@ -149,7 +149,7 @@ fn step_story(step: &Value) -> String {
     }
     // What went wrong without an attempt (a template, a missing grant) is told nowhere else.
     let last = step["last_error"].as_str().filter(|last| !is_told(step, last));
-    if let (Some(last), "needs_review") = (last, text(step, "state")) {
+    if let (Some(last), "needs_review" | "waiting" | "retrying") = (last, text(step, "state")) {
         told += &format!("      last error: {}\n", short(last, 300));
     }
     if let Some(reference) = step["reference"].as_str() {

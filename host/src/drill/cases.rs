@@ -4,7 +4,7 @@ use crate::destination::{Behaviour, On, Rule};
 use oncegate_domain::doubt::Effect;
 
 /// The time limit of one exchange while the drill plays; short, so that it ends soon.
-pub const TIMEOUT_MS: u64 = 1_000;
+pub const TIMEOUT_MS: u64 = 1_500;
 /// A slow destination commits so long after our request: three times our time limit.
 const SLOW_MS: u64 = 3 * TIMEOUT_MS;
 /// What the drill's connections say about lookups; true of everything that it plays.

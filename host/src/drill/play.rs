@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// When every case must have come to its end; the longest waits out a crash and two lookups, some 15 s.
+/// When every case must have come to its end; the longest waits out a crash and two lookups, some 20 s.
 const DONE_WITHIN_MS: i64 = 90_000;
 /// How long connections are refused where they are.
-const REFUSED_FOR: Duration = Duration::from_millis(1_200);
+const REFUSED_FOR: Duration = Duration::from_millis(1_800);
 /// How long to wait for the request that is to be killed; a connector that sends none is found out elsewhere.
 const REQUEST_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
 /// A whole head must have come within this time; also how long a kept connection may be idle.
-const HEAD_WITHIN: Duration = Duration::from_secs(15);
+const HEAD_WITHIN: Duration = Duration::from_secs(5);
 /// When the system has no descriptor for one more connection, how long to wait before the next try.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 

@@ -34,12 +34,17 @@ async fn failed(script: &str, lookup: Option<&str>) -> BTreeSet<String> {
     let folder = Folder::new();
     folder.write("puppet.toml", format!("{}\n{example}", connection.toml()).as_bytes());
     folder.write("puppet.wasm", &connectors::wasm("puppet"));
+    let file = |name: &str| folder.path().join(name);
     let mut command = Command::new(PROGRAM);
     command
-        .args(["drill", "--json", "--connector"])
-        .arg(folder.path().join("puppet.wasm"))
-        .arg("--connection")
-        .arg(folder.path().join("puppet.toml"));
+        .args(["drill", "--json", "--connection"])
+        .arg(file("puppet.toml"));
+    command.arg("--connector").arg(file("puppet.wasm"));
+    drilled(command).await
+}
+
+/// The cases that failed.
+async fn drilled(mut command: Command) -> BTreeSet<String> {
     let output = tokio::task::spawn_blocking(move || command.output())
         .await
         .unwrap()
@@ -111,4 +116,18 @@ async fn who_calls_a_success_a_refusal_is_found_out_where_all_goes_well() {
     let rejects = format!("{SEND}, {{ op = \"rejected\", code = \"x\", message = \"no\" }}");
     let failed = failed(&rejects, None).await;
     assert!(failed.contains("normal"), "{failed:?}");
+}
+
+/// Each kind of destination: a natural repeat, a lookup by a marker, a key without a lookup, and nothing at all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_connectors_that_come_with_the_host_pass_their_own_drill() {
+    for name in ["hubspot", "resend", "whatsapp"] {
+        let folder = Folder::new();
+        folder.write("it.wasm", &connectors::wasm(name));
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(["drill", "--json", "--connector"])
+            .arg(folder.path().join("it.wasm"));
+        assert_eq!(drilled(command).await, BTreeSet::new(), "{name}");
+    }
 }
