@@ -1,6 +1,7 @@
 //! What people type. Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage.
 
 mod builtin;
+mod call;
 mod client;
 mod connector;
 mod demo;
@@ -109,7 +110,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Serve(args) => serve::run(place, args).map(|()| true),
         Command::Apply(args) => installation::apply(place, args).map(|()| true),
         Command::Flow(command) => flow::run(place, command),
-        Command::Connector(command) => connector::run(place, command).map(|()| true),
+        Command::Connector(command) => connector::run(place, command),
         Command::Connection(ConnectionCommand::List { listing }) => {
             installation::list(place, What::Connections, listing).map(|()| true)
         }

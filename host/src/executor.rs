@@ -19,10 +19,14 @@ mod scheduler;
 mod settle;
 mod signing;
 mod succession;
+mod tape;
+mod trial;
 
 pub use intake::{Delivery, IntakeError};
 pub use people::{Decided, DecisionError, Verb};
 pub use settle::Abandoned;
+pub use tape::{Consent, Exchanged};
+pub use trial::{LookedUp, Performed, Trial, TrialError, Wanted};
 
 use crate::catalog::{Approved, Catalog, Limits};
 use crate::clock::SharedClock;
@@ -91,22 +95,7 @@ impl Executor {
     /// # Errors
     /// The ledger cannot be read.
     pub async fn start(parts: Parts) -> Result<Self, Abandoned> {
-        let shared = Arc::new(Shared {
-            secret: parts.ledger.installation().secret.clone(),
-            ledger: parts.ledger,
-            catalog: parts.catalog,
-            runtime: parts.runtime,
-            egress: parts.egress,
-            gates: Gates::new(Arc::clone(&parts.clock)),
-            clock: parts.clock,
-            secrets_dir: parts.secrets_dir,
-            live: LiveRuns::default(),
-            seats: scheduler::Seats::default(),
-            calls: Arc::new(Semaphore::new(parts.calls_max.max(1) as usize)),
-            tasks: TaskTracker::new(),
-            stop: CancellationToken::new(),
-            news: Mutex::default(),
-        });
+        let shared = Arc::new(Shared::new(parts));
         let recovered = recovery::recover(&shared).await?;
         if recovered > 0 {
             tracing::info!(
@@ -116,6 +105,14 @@ impl Executor {
         }
         shared.tasks.spawn(Arc::clone(&shared).keep_reading());
         Ok(Self { shared })
+    }
+
+    /// An executor that begins nothing by itself, as one that is going down: for a call made by hand, which nothing may
+    /// follow.
+    pub fn at_rest(parts: Parts) -> Self {
+        let shared = Arc::new(Shared::new(parts));
+        shared.stop.cancel();
+        Self { shared }
     }
 
     /// Makes a delivery durable and begins its run.
@@ -181,6 +178,25 @@ impl Executor {
 }
 
 impl Shared {
+    fn new(parts: Parts) -> Self {
+        Self {
+            secret: parts.ledger.installation().secret.clone(),
+            ledger: parts.ledger,
+            catalog: parts.catalog,
+            runtime: parts.runtime,
+            egress: parts.egress,
+            gates: Gates::new(Arc::clone(&parts.clock)),
+            clock: parts.clock,
+            secrets_dir: parts.secrets_dir,
+            live: LiveRuns::default(),
+            seats: scheduler::Seats::default(),
+            calls: Arc::new(Semaphore::new(parts.calls_max.max(1) as usize)),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            news: Mutex::default(),
+        }
+    }
+
     fn is_stopping(&self) -> bool {
         self.stop.is_cancelled()
     }

@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod build;
+pub mod call;
 pub mod catalog;
 pub mod cli;
 pub mod clock;

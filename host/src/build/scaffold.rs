@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Every file of the SDK, relative to the repository; a test compares the list with the folder.
-const SDK: [(&str, &str); 15] = [
+const SDK: [(&str, &str); 16] = [
     ("wit/connector.wit", include_str!("../../../wit/connector.wit")),
     ("sdk/rust/README.md", include_str!("../../../sdk/rust/README.md")),
     (
@@ -37,6 +37,10 @@ const SDK: [(&str, &str); 15] = [
     ("sdk/rust/src/lib.rs", include_str!("../../../sdk/rust/src/lib.rs")),
     ("sdk/rust/src/log.rs", include_str!("../../../sdk/rust/src/log.rs")),
     ("sdk/rust/src/mock.rs", include_str!("../../../sdk/rust/src/mock.rs")),
+    (
+        "sdk/rust/src/mock/replay.rs",
+        include_str!("../../../sdk/rust/src/mock/replay.rs"),
+    ),
     ("sdk/rust/src/path.rs", include_str!("../../../sdk/rust/src/path.rs")),
     ("sdk/rust/src/raw.rs", include_str!("../../../sdk/rust/src/raw.rs")),
 ];
@@ -186,15 +190,19 @@ mod tests {
     #[test]
     fn the_sdk_comes_along_whole() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk/rust/src");
-        let there: BTreeSet<String> = std::fs::read_dir(sources)
-            .expect("the SDK is there")
-            .map(|entry| {
-                format!(
-                    "sdk/rust/src/{}",
-                    entry.expect("readable").file_name().to_string_lossy()
-                )
-            })
-            .collect();
+        let mut there = BTreeSet::new();
+        let mut folders = vec![(sources, "sdk/rust/src".to_owned())];
+        while let Some((folder, named)) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("the SDK is there") {
+                let path = entry.expect("readable").path();
+                let name = format!("{named}/{}", path.file_name().expect("named").to_string_lossy());
+                if path.is_dir() {
+                    folders.push((path, name));
+                } else {
+                    there.insert(name);
+                }
+            }
+        }
         let listed: BTreeSet<String> = SDK
             .iter()
             .map(|(file, _)| (*file).to_owned())

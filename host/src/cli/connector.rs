@@ -1,7 +1,7 @@
 //! `oncegate connector …`.
 
 use super::installation::{What, list};
-use super::{Listing, Place, builtin};
+use super::{Listing, Place, builtin, call};
 use crate::build::scaffold::{self, Template};
 use crate::build::{self, BuildOptions};
 use clap::Subcommand;
@@ -36,6 +36,9 @@ pub enum ConnectorCommand {
         /// The `.wasm` file.
         file: PathBuf,
     },
+    /// Try one call for real: shows the request, the answer and what a host would make of them. Asks before a request that
+    /// changes something, and never sends it twice.
+    Call(call::CallArgs),
     /// The connectors that the host has.
     List {
         #[command(flatten)]
@@ -46,7 +49,7 @@ pub enum ConnectorCommand {
     },
 }
 
-pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<()> {
+pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<bool> {
     match command {
         ConnectorCommand::New {
             name,
@@ -65,13 +68,14 @@ pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<()> {
             print!("{}", build::run(options)?);
         }
         ConnectorCommand::Check { file } => print!("{}", build::check(file)?),
+        ConnectorCommand::Call(args) => return call::run(place, args),
         ConnectorCommand::List { listing, builtin: true } => builtin::list(listing.json)?,
         ConnectorCommand::List {
             listing,
             builtin: false,
         } => list(place, What::Connectors, listing)?,
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What to do with a new connector.

@@ -53,7 +53,7 @@ pub async fn attempt(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize, pr
     finish(&mission, &sight, verdict).await
 }
 
-async fn call(mission: &Arc<Mission>) -> (Sight, Result<PerformReturn, Stop>) {
+pub(super) async fn call(mission: &Arc<Mission>) -> (Sight, Result<PerformReturn, Stop>) {
     let door = Outbound::new(Arc::clone(mission));
     let event_time_ms = mission.cell.facts.received_ms;
     let (door, returned) = mission
@@ -65,21 +65,21 @@ async fn call(mission: &Arc<Mission>) -> (Sight, Result<PerformReturn, Stop>) {
 }
 
 /// How an attempt ended, and what of it people and later steps see.
-struct Verdict {
-    evidence: Evidence,
-    report: Report,
-    outcome: Outcome,
+pub(super) struct Verdict {
+    pub(super) evidence: Evidence,
+    pub(super) report: Report,
+    pub(super) outcome: Outcome,
     /// What the destination asked of everybody, on the wire.
     told: RetryAfter,
     /// When this step may be tried again: as told, else as the connector asks for its own step.
     retry_after: RetryAfter,
     /// What went wrong, for people.
-    message: Option<String>,
+    pub(super) message: Option<String>,
     /// What later steps read.
-    output: Option<Value>,
+    pub(super) output: Option<Value>,
 }
 
-fn judge(mission: &Mission, sight: &Sight, returned: Result<PerformReturn, Stop>) -> Verdict {
+pub(super) fn judge(mission: &Mission, sight: &Sight, returned: Result<PerformReturn, Stop>) -> Verdict {
     let now_ms = mission.shared.clock.now_ms();
     let told = Told::from(returned);
     let terms = &mission.approved.terms;
@@ -193,7 +193,7 @@ impl From<Result<PerformReturn, Stop>> for Told {
     }
 }
 
-async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Result<Tried, Abandoned> {
+pub(super) async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Result<Tried, Abandoned> {
     let shared = &mission.shared;
     let at_ms = shared.clock.now_ms();
     pace(mission, sight, &verdict, at_ms);

@@ -265,6 +265,7 @@ fn prepare(
         recorded: None,
         signing,
         probe: false,
+        tape: None,
         started_ms: shared.clock.now_ms(),
         approved,
     })

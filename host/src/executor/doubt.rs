@@ -4,7 +4,7 @@ use super::attempt::{Tried, health, read_output, reference};
 use super::journal;
 use super::live::LiveStep;
 use super::mission::Mission;
-use super::outbound::{Outbound, carries};
+use super::outbound::{Outbound, Sight, carries};
 use super::settle::{Abandoned, Change};
 use crate::ledger;
 use crate::runtime::{GuestDoubt, LookupReturn, Stop};
@@ -20,23 +20,21 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
     let shared = &mission.shared;
     let asked_ms = mission.started_ms;
     let live = mission.cell.steps.lock().await[mission.index].clone();
+    // Asked for a key, a destination knows only requests that carried it.
+    let carried = mission
+        .recorded
+        .as_ref()
+        .is_some_and(|intent| carries(&intent.request, &mission.key));
     let doubt = GuestDoubt {
         first_sent_ms: live.standing.first_intent_ms.unwrap_or(asked_ms).unsigned_abs(),
         status: live.standing.doubt.as_ref().and_then(|doubt| doubt.status),
     };
-    let door = Outbound::new(Arc::clone(mission));
-    let event_time_ms = mission.cell.facts.received_ms;
-    let (door, returned) = shared
-        .runtime
-        .lookup(&mission.component, mission.call(), doubt, event_time_ms, door)
-        .await;
-    if matches!(returned, Err(Stop::Busy)) {
+    let Ok(Asked {
+        sight, said, finding, ..
+    }) = ask(mission, doubt, carried).await
+    else {
         return Ok(Tried::Busy);
-    }
-    let sight = door.into_sight();
-    let said = Said::from(returned).limited_to_what_it_proves(mission, sight.asked_by_key);
-    let saw = LookupSight::of(&sight.read_statuses, &mission.approved.terms.trust);
-    let finding = judge_lookup(said.report, saw);
+    };
     let at_ms = shared.clock.now_ms();
     let told_to_wait = matches!(sight.read, Evidence::Answered(425 | 429));
     let end = LookupEnd {
@@ -81,12 +79,45 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
     Ok(Tried::Settled)
 }
 
-fn ledger_row(
-    mission: &Mission,
-    sight: &super::outbound::Sight,
-    end: &LookupEnd,
-    message: Option<String>,
-) -> ledger::AttemptEnd {
+/// What came of asking.
+pub(super) struct Asked {
+    /// What the host saw.
+    pub(super) sight: Sight,
+    /// What the connector returned.
+    pub(super) returned: Result<LookupReturn, Stop>,
+    /// The same, limited to what it proves.
+    pub(super) said: Said,
+    /// What of it counts.
+    pub(super) finding: Finding,
+}
+
+/// Calls the connector's lookup and judges what it says. `carried`: the request in doubt carried the key.
+///
+/// # Errors
+/// There was no room for the call.
+pub(super) async fn ask(mission: &Arc<Mission>, doubt: GuestDoubt, carried: bool) -> Result<Asked, Stop> {
+    let door = Outbound::new(Arc::clone(mission));
+    let event_time_ms = mission.cell.facts.received_ms;
+    let (door, returned) = mission
+        .shared
+        .runtime
+        .lookup(&mission.component, mission.call(), doubt, event_time_ms, door)
+        .await;
+    if let Err(stop @ Stop::Busy) = returned {
+        return Err(stop);
+    }
+    let sight = door.into_sight();
+    let said = Said::from(returned.clone()).limited_to_what_it_proves(carried, sight.asked_by_key);
+    let saw = LookupSight::of(&sight.read_statuses, &mission.approved.terms.trust);
+    Ok(Asked {
+        finding: judge_lookup(said.report, saw),
+        sight,
+        returned,
+        said,
+    })
+}
+
+fn ledger_row(mission: &Mission, sight: &Sight, end: &LookupEnd, message: Option<String>) -> ledger::AttemptEnd {
     ledger::AttemptEnd {
         number: mission.number,
         kind: mission.kind,
@@ -104,21 +135,17 @@ fn ledger_row(
 }
 
 /// What the connector said about a lookup, taken apart.
-struct Said {
+pub(super) struct Said {
     report: FindingReport,
     output: Option<String>,
     reference: Option<String>,
-    why: Option<String>,
+    pub(super) why: Option<String>,
 }
 
 impl Said {
     /// Who is asked for a key knows only requests that carried it. Where ours did not, *absent* under that key says
     /// nothing about it, and a resend on its strength would be a second effect.
-    fn limited_to_what_it_proves(self, mission: &Mission, asked_by_key: bool) -> Self {
-        let carried = mission
-            .recorded
-            .as_ref()
-            .is_some_and(|intent| carries(&intent.request, &mission.key));
+    fn limited_to_what_it_proves(self, carried: bool, asked_by_key: bool) -> Self {
         match self.report {
             FindingReport::Absent if asked_by_key && !carried => Self {
                 report: FindingReport::Unsure,

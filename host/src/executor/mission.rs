@@ -3,6 +3,7 @@
 use super::Shared;
 use super::live::RunCell;
 use super::signing::Signing;
+use super::tape::Tape;
 use crate::catalog::{Approved, RequestKind};
 use crate::egress::{ExchangeLimits, Reuse};
 use crate::ledger::{AttemptKind, Place, StoredIntent};
@@ -47,6 +48,8 @@ pub struct Mission {
     pub signing: Signing,
     /// It finds out for all others whether the destination is back; that costs the step nothing.
     pub probe: bool,
+    /// Keeps the requests of a call made by hand.
+    pub tape: Option<Arc<Tape>>,
     /// When it began.
     pub started_ms: i64,
 }

@@ -245,13 +245,14 @@ impl Outbound {
     }
 }
 
-impl Door for Outbound {
-    async fn send(&mut self, request: Request) -> Result<Response, SendError> {
+impl Outbound {
+    async fn pass(&mut self, request: Request) -> Result<Response, SendError> {
         let mission = Arc::clone(&self.mission);
         let Some(place) = mission.approved.places.get(&request.endpoint) else {
             return Err(self.deny(format!("the connection has no endpoint {:?}", request.endpoint)));
         };
         let (kind, out) = self.check(&mission, place, &request)?;
+        self.agreed(kind, &out)?;
         if kind == RequestKind::Read {
             self.reads += 1;
         }
@@ -269,6 +270,32 @@ impl Door for Outbound {
                 Err(SendError::MaybeSent(exchange.error.unwrap_or_default()))
             }
         }
+    }
+
+    /// A call made by hand keeps what leaves, and lets a changing request go only with the person's leave.
+    fn agreed(&mut self, kind: RequestKind, out: &Outgoing) -> Result<(), SendError> {
+        let Some(tape) = self.mission.tape.clone() else {
+            return Ok(());
+        };
+        match kind {
+            RequestKind::Read => {
+                tape.leaves(out);
+                Ok(())
+            }
+            RequestKind::Write => tape.changes(out).map_err(|why| self.deny(why.to_owned())),
+        }
+    }
+}
+
+impl Door for Outbound {
+    async fn send(&mut self, request: Request) -> Result<Response, SendError> {
+        let Some(tape) = self.mission.tape.clone() else {
+            return self.pass(request).await;
+        };
+        tape.asked(&request);
+        let result = self.pass(request).await;
+        tape.ended(&result);
+        result
     }
 
     fn log(&mut self, level: LogLevel, message: String, fields: Vec<(String, String)>) {

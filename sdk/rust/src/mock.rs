@@ -21,6 +21,10 @@
 //! assert_eq!(output, Ok(json!({"id": 7})));
 //! assert_eq!(host.requests()[0].path, "/pings");
 //! ```
+//!
+//! [`Mock::replay`] takes the script from a call that was made for real.
+
+mod replay;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -33,6 +37,7 @@ use crate::action::{Action, Doubt};
 use crate::answer::Answer;
 use crate::failure::{Effect, Failure, Finding};
 use crate::http::{SendError, Wire};
+use crate::json::Json;
 use crate::log::Level;
 use crate::raw::{self, RawCall};
 
@@ -41,12 +46,15 @@ use crate::raw::{self, RawCall};
 pub struct Mock {
     key: Option<String>,
     settings: Option<String>,
+    input: Option<Json>,
     tape: Rc<RefCell<Tape>>,
 }
 
 #[derive(Debug, Default)]
 struct Tape {
     script: VecDeque<Result<Answer, SendError>>,
+    /// What the next requests must be, where they are known from a recording.
+    recorded: VecDeque<Wire>,
     requests: Vec<Wire>,
     logs: Vec<(Level, String)>,
 }
@@ -191,6 +199,9 @@ pub(crate) fn send(wire: Wire) -> Result<Answer, SendError> {
         ));
     };
     let mut tape = tape.borrow_mut();
+    if let Some(recorded) = tape.recorded.pop_front() {
+        replay::compare(&recorded, &wire);
+    }
     let (method, path) = (wire.method.clone(), wire.path.clone());
     tape.requests.push(wire);
     tape.script

@@ -23,6 +23,7 @@ mod signed_by_hand;
 mod signed_hooks;
 mod stopped;
 mod stopping;
+mod tried_by_hand;
 mod unclear_ends;
 mod upgrades;
 
