@@ -11,7 +11,7 @@ mod toolchain;
 use crate::catalog::Problem;
 use crate::catalog::manifest::Manifest;
 use crate::catalog::section::{self, SectionError};
-use crate::runtime::{DescribeError, LoadError, check_interface, describe};
+use crate::runtime::{DescribeError, LoadError, check_core_imports, check_interface, describe};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -104,7 +104,9 @@ pub enum BuildError {
     },
     /// The source does not compile.
     #[error(
-        "the connector does not compile ({what}); cargo's messages are above\n  to mend: what they say, then build again"
+        "the connector does not compile ({what}); cargo's messages are above\n  to mend: what they say, then build again; a \
+         crate that does not compile for wasm32-unknown-unknown wants an operating system or a browser (sockets, files, the \
+         time, randomness), and a connector has neither: do without it"
     )]
     Compile {
         /// Which of the two builds.
@@ -144,9 +146,9 @@ pub enum BuildError {
         why: SectionError,
     },
     /// It asks for more than a connector may have.
-    #[error("{file}: {why}")]
+    #[error("{file}: {}", interface(why))]
     Interface {
-        /// The component.
+        /// The component, or the `Cargo.toml` whose dependencies bring it in.
         file: String,
         /// Why.
         why: LoadError,
@@ -163,6 +165,22 @@ fn said(file: &str, problems: &[Problem]) -> String {
     problems.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// On lines of their own, what a person does about a forbidden import.
+fn interface(why: &LoadError) -> String {
+    match why {
+        LoadError::ForbiddenImport { name, usually, mend } => {
+            format!("it imports `{name}`, which no connector may have\n  usually from: {usually}\n  to mend: {mend}")
+        }
+        LoadError::TooLarge { .. }
+        | LoadError::NotWasm
+        | LoadError::CoreModule
+        | LoadError::Malformed(_)
+        | LoadError::MissingExport { .. }
+        | LoadError::Mismatch(_)
+        | LoadError::Compile(_) => why.to_string(),
+    }
+}
+
 /// Builds a connector. Runs cargo twice; its messages go to this process's standard error. Blocks for as long as that
 /// takes.
 ///
@@ -177,6 +195,10 @@ pub fn run(options: BuildOptions) -> Result<BuildReport, BuildError> {
     let schemas = read_schemas(&describe(&describing)?)?;
     same_actions(&manifest_file, &manifest, &schemas)?;
     let core = cargo::build(&package, &toolchain, cargo::Which::Component)?;
+    check_core_imports(&core).map_err(|why| BuildError::Interface {
+        file: options.path.join("Cargo.toml").display().to_string(),
+        why,
+    })?;
     let component = encode(&core)?;
     let json = section::to_json(&manifest, &schemas);
     let wrong = |why| BuildError::Section {
@@ -193,6 +215,11 @@ pub fn run(options: BuildOptions) -> Result<BuildReport, BuildError> {
     let report = inspect(&file, &bytes)?;
     write(&file, &bytes)?;
     Ok(report)
+}
+
+/// Whether a build in this folder would find a compiler for WebAssembly, without installing one.
+pub fn can_build(folder: &Path) -> bool {
+    matches!(toolchain::find_here(folder), Ok(Some(_)))
 }
 
 /// Makes the checks of a build on a component alone.

@@ -148,7 +148,7 @@ fn write(file: &Path, text: &str) -> Result<(), BuildError> {
 fn sdk_cargo() -> String {
     let parsed = |text: &str| -> Table { text.parse().expect("the repository's own Cargo.toml is right") };
     let (mut own, workspace) = (parsed(SDK_CARGO), parsed(WORKSPACE_CARGO));
-    own.remove("lints");
+    own.insert("lints".to_owned(), Value::Table(cfg_lint(&workspace)));
     let shared = |part: &str, name: &str| workspace["workspace"][part].get(name).cloned();
     if let Some(Value::Table(package)) = own.get_mut("package") {
         written_out(package, &|name| shared("package", name));
@@ -169,6 +169,15 @@ fn sdk_cargo() -> String {
         }
     }
     toml::to_string(&own).expect("what was read can be written")
+}
+
+/// Of the workspace's lints the one that knows the build's own `cfg`: else an author's every build begins with a warning
+/// about the SDK.
+fn cfg_lint(workspace: &Table) -> Table {
+    let name = "unexpected_cfgs";
+    let known = workspace["workspace"]["lints"]["rust"][name].clone();
+    let rust = Table::from_iter([(name.to_owned(), known)]);
+    Table::from_iter([("rust".to_owned(), Value::Table(rust))])
 }
 
 fn written_out(table: &mut Table, shared: &dyn Fn(&str) -> Option<Value>) {
@@ -211,6 +220,7 @@ mod tests {
         assert_eq!(listed, there);
         let cargo = sdk_cargo();
         assert!(!cargo.contains("workspace"), "{cargo}");
+        assert!(cargo.contains("cfg(oncegate_describe)"), "{cargo}");
         assert!(
             cargo.contains("wit-bindgen") && cargo.contains("version = \"0.1.0\""),
             "{cargo}"

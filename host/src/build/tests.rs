@@ -87,6 +87,20 @@ fn actions_of_manifest_and_code_are_the_same_or_an_error_names_the_odd_one() {
 }
 
 #[test]
+fn a_forbidden_import_is_told_as_the_authors_guide_shows_it() {
+    let guide = include_str!("../../../docs/connectors.md");
+    let shown = guide.split("```text forbidden\noncegate: ").nth(1).unwrap();
+    let shown = shown.split("\n```").next().unwrap();
+    let (module, function) = shown.split('`').nth(1).unwrap().split_once("::").unwrap();
+    let core = wat::parse_str(format!("(module (import {module:?} {function:?} (func)))")).unwrap();
+    let error = BuildError::Interface {
+        file: "./Cargo.toml".to_owned(),
+        why: check_core_imports(&core).unwrap_err(),
+    };
+    assert_eq!(error.to_string(), shown);
+}
+
+#[test]
 fn what_the_code_tells_may_leave_the_settings_open() {
     let text = r#"{"actions": {"send": {"input": true, "output": {"type": "object"}}}, "settings": null}"#;
     assert_eq!(read_schemas(text).unwrap().settings, None);

@@ -18,11 +18,7 @@ pub(super) struct Toolchain {
 
 /// Looks where it costs nothing first, and lets rustup download the target only when there is no other way.
 pub(super) fn find(dir: &Path) -> Result<Toolchain, BuildError> {
-    if has_target(dir)? {
-        return Ok(Toolchain::default());
-    }
-    let folder = made_folder();
-    if let Some(toolchain) = folder.as_deref().and_then(made) {
+    if let Some(toolchain) = find_here(dir)? {
         return Ok(toolchain);
     }
     let why = match add_target(dir) {
@@ -30,10 +26,18 @@ pub(super) fn find(dir: &Path) -> Result<Toolchain, BuildError> {
         Ok(()) => "it said it had, and the target is still not there".to_owned(),
         Err(why) => why,
     };
-    let folder = folder.map_or("no folder, for HOME is not set".to_owned(), |folder| {
+    let folder = made_folder().map_or("no folder, for HOME is not set".to_owned(), |folder| {
         folder.display().to_string()
     });
     Err(BuildError::NoTarget { why, folder })
+}
+
+/// What is on this machine already.
+pub(super) fn find_here(dir: &Path) -> Result<Option<Toolchain>, BuildError> {
+    if has_target(dir)? {
+        return Ok(Some(Toolchain::default()));
+    }
+    Ok(made_folder().as_deref().and_then(made))
 }
 
 /// Whether the compiler that cargo would use in this folder has the target's standard library.

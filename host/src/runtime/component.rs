@@ -56,12 +56,14 @@ pub enum LoadError {
     #[error("the component cannot be read: {0}. It may be cut off or damaged: build or copy it again")]
     Malformed(String),
     /// Something that this host gives to nobody.
-    #[error("the component imports `{name}`, which a connector may not have: {hint}")]
+    #[error("it imports `{name}`, which no connector may have. That usually comes from {usually}; {mend}")]
     ForbiddenImport {
-        /// The import, as the component names it.
+        /// The import, as the component or its core module names it.
         name: String,
-        /// What usually brings it in, and how to be rid of it.
-        hint: &'static str,
+        /// What usually brings it in.
+        usually: &'static str,
+        /// How to be rid of it.
+        mend: &'static str,
     },
     /// Not a connector.
     #[error("the component does not export `{name}`: {hint}")]

@@ -27,7 +27,10 @@ pub enum DescribeError {
     )]
     NoExport(String),
     /// It failed while it ran.
-    #[error("describing the connector failed: {0}")]
+    #[error(
+        "describing the connector failed: {0}. Only the `JsonSchema` code of its types runs there: see what in it panics, or \
+         asks for something from outside"
+    )]
     Failed(String),
     /// What it returned lies outside its memory, is too large, or is no text.
     #[error("the description of the connector cannot be read: {0}")]

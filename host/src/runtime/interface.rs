@@ -1,14 +1,14 @@
 //! What a component must export and may import, by name, before anything of it is compiled.
 
+mod imports;
+
 use wasmparser::{Encoding, Parser, Payload};
 
 use super::component::LoadError;
-use super::wasi;
+use imports::{cause, may_import};
 
 /// What a connector exports.
 const ACTIONS: &str = "oncegate:connector/actions@0.1.0";
-/// What it may import of ours.
-const OURS: [&str; 2] = ["oncegate:connector/http@0.1.0", "oncegate:connector/log@0.1.0"];
 
 /// What `connector check` asks, without compiling: a component, its imports and its exports, by name.
 ///
@@ -23,10 +23,7 @@ pub fn check_interface(bytes: &[u8]) -> Result<(), LoadError> {
     }
     let names = Names::read(bytes).map_err(|error| LoadError::Malformed(error.to_string()))?;
     if let Some(name) = names.imports.iter().find(|name| !may_import(name)) {
-        return Err(LoadError::ForbiddenImport {
-            name: name.escape_debug().to_string(),
-            hint: hint(name),
-        });
+        return Err(forbidden(name, name));
     }
     if !names.exports.iter().any(|name| name == ACTIONS) {
         return Err(LoadError::MissingExport {
@@ -35,6 +32,37 @@ pub fn check_interface(bytes: &[u8]) -> Result<(), LoadError> {
         });
     }
     Ok(())
+}
+
+/// The same question for the core module that a component is made of, where an import still has the name that the compiler
+/// gave it: `__wbindgen_placeholder__` says more than what an encoder makes of it.
+///
+/// # Errors
+/// The first import that no connector may have.
+pub fn check_core_imports(core_wasm: &[u8]) -> Result<(), LoadError> {
+    let malformed = |error: wasmparser::BinaryReaderError| LoadError::Malformed(error.to_string());
+    for payload in Parser::new(0).parse_all(core_wasm) {
+        let Payload::ImportSection(imports) = payload.map_err(malformed)? else {
+            continue;
+        };
+        for import in imports.into_imports() {
+            let import = import.map_err(malformed)?;
+            // `[export]…` are the encoder's own, for what our exports need.
+            if !may_import(import.module) && !import.module.starts_with("[export]") {
+                return Err(forbidden(import.module, &format!("{}::{}", import.module, import.name)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn forbidden(from: &str, name: &str) -> LoadError {
+    let cause = cause(from);
+    LoadError::ForbiddenImport {
+        name: name.escape_debug().to_string(),
+        usually: cause.usually,
+        mend: cause.mend,
+    }
 }
 
 /// The names at the outermost level of a component.
@@ -71,46 +99,6 @@ impl Names {
             }
         }
         Ok(names)
-    }
-}
-
-fn may_import(name: &str) -> bool {
-    if OURS.contains(&name) {
-        return true;
-    }
-    // Any 0.2: its releases only add to each other, and what is missing here is refused when it is linked.
-    name.split_once('@')
-        .is_some_and(|(interface, version)| wasi::SERVED.contains(&interface) && version.starts_with("0.2."))
-}
-
-/// What usually brings an import in, and how to be rid of it.
-fn hint(name: &str) -> &'static str {
-    let (interface, _version) = name.split_once('@').unwrap_or((name, ""));
-    let (package, _) = interface.split_once('/').unwrap_or((interface, ""));
-    match package {
-        "wasi:sockets" => {
-            "this usually comes from a library that opens connections itself (an HTTP client, a database driver, \
-             a telemetry exporter); send requests with the connector's `http` instead and build without that library"
-        }
-        "wasi:http" => {
-            "this usually comes from the toolchain's own HTTP client (`fetch` in JavaScript, `net/http` in Go, a wasi-http \
-             crate); send requests with the connector's `http` instead, and for componentize-js disable the features `http` \
-             and `fetch-event`"
-        }
-        "oncegate:connector" => {
-            "it was built against another version of the interface than 0.1.0, which this host speaks; build it again with \
-             the SDK of this version"
-        }
-        _ if wasi::SERVED.contains(&interface) => {
-            "of WASI this host serves 0.2; build for the target `wasm32-wasip2`, or for `wasm32-unknown-unknown` without WASI"
-        }
-        _ if package.starts_with("wasi:") => {
-            "of WASI this host serves `cli`, `io`, `clocks`, `random` and `filesystem`, closed; build without what needs more"
-        }
-        _ => {
-            "a connector may import only `oncegate:connector` and a closed WASI 0.2; this usually comes from a world of its own \
-             or a binding generator for another host (wasm-bindgen, another plugin system)"
-        }
     }
 }
 

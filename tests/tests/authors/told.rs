@@ -1,0 +1,91 @@
+//! What the guide says and no compiler is needed for.
+
+use super::page::{block, blocks, text};
+use oncegate::catalog::{ConnectionSpec, Manifest};
+use oncegate::egress::ExchangeLimits;
+use oncegate::runtime::RuntimeLimits;
+use oncegate_domain::limits::READS_PER_ATTEMPT_MAX;
+
+/// Some fields of an action, in a manifest that is otherwise right.
+fn with_action(fields: &str) -> String {
+    let requests = "[[actions.requests]]\nmethod = \"POST\"\npath = \"/things\"\nkind = \"write\"\n";
+    let requests = if fields.contains("[[actions.requests]]") {
+        ""
+    } else {
+        requests
+    };
+    format!(
+        "name = \"guide\"\nversion = \"0.1.0\"\ntitle = \"Guide\"\n[endpoints.api]\n[[actions]]\nname = \"do\"\n\
+         effect = \"write\"\nsays = \"does it\"\n{fields}\n{requests}"
+    )
+}
+
+#[test]
+fn every_block_of_the_guide_is_of_a_known_kind_and_what_is_toml_is_right() {
+    let mut manifests = 0;
+    for block in blocks() {
+        match (block.language, block.note) {
+            ("toml", "connector.toml") => {
+                Manifest::parse(&block.text).unwrap_or_else(|problems| panic!("{problems:?}"));
+            }
+            ("toml", "action") => {
+                manifests += 1;
+                Manifest::parse(&with_action(&block.text)).unwrap_or_else(|problems| panic!("{problems:?}"));
+            }
+            ("toml", file) if file.starts_with("connections/") => {
+                let spec = ConnectionSpec::parse(&block.text).unwrap_or_else(|problems| panic!("{problems:?}"));
+                assert_eq!(file, format!("connections/{}.toml", spec.name));
+            }
+            // What `compiled` builds, compares and runs; and what a reader types.
+            ("toml", "Cargo.toml") | ("rust", "src/lib.rs" | "broken" | "fragment") => {}
+            ("text", "build" | "drill" | "broken" | "forbidden") | ("sh", "") => {}
+            (language, note) => panic!("nothing checks a block `{language} {note}`"),
+        }
+    }
+    assert!(manifests >= 4);
+}
+
+#[test]
+fn the_guide_explains_every_case_that_the_drill_shows() {
+    let shown = block("drill");
+    let cases: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("pass")?.split_whitespace().next())
+        .collect();
+    assert_eq!(cases.len(), 12);
+    for case in cases {
+        assert!(text().contains(&format!("\n| `{case}` | ")), "{case}");
+    }
+}
+
+#[test]
+fn the_guide_tells_the_limits_that_hold() {
+    let runtime = RuntimeLimits::default();
+    let exchange = ExchangeLimits::default();
+    let (mib, kib) = (|bytes: usize| bytes >> 20, |bytes: usize| bytes >> 10);
+    for row in [
+        format!("computing | {} s", runtime.cpu_ms_max / 1_000),
+        format!(
+            "computing and waiting, together | {} s",
+            runtime.wall_clock_ms_max / 1_000
+        ),
+        format!("memory | {} MiB", mib(runtime.memory_bytes_max)),
+        format!("stack | {} KiB", kib(runtime.stack_bytes_max)),
+        format!("one request, with its body | {} MiB", mib(runtime.hostcall_bytes_max)),
+        format!(
+            "an answer: headers, body | {} KiB, {} MiB",
+            kib(exchange.header_bytes_max),
+            mib(exchange.body_bytes_max)
+        ),
+        format!("requests that read, in one attempt | {READS_PER_ATTEMPT_MAX}"),
+        format!("the output | {} MiB", mib(runtime.output_bytes_max)),
+        format!(
+            "log lines, and their bytes together | {}, {} KiB",
+            runtime.log_lines_max,
+            kib(runtime.log_bytes_max)
+        ),
+        format!("the `.wasm` file | {} MiB", mib(runtime.component_bytes_max)),
+    ] {
+        assert!(text().contains(&format!("\n| {row} |\n")), "{row}");
+    }
+}
