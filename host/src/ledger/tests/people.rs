@@ -44,7 +44,7 @@ async fn a_step_in_review_is_shown_with_what_is_known() {
         reason: Review::AttemptsUsedUp,
         may_exist: false,
         last_error: Some("503".into()),
-        attempts: 8,
+        attempts: 1,
         last_try_ms: Some(NOW_MS),
         resend_until_ms: None,
     };
