@@ -5,7 +5,6 @@ use super::Shared;
 use super::intake::{conflict_key, first_steps};
 use super::live::{LiveStep, RunCell};
 use super::settle::Consequences;
-use crate::catalog::Approved;
 use crate::flow::EventView;
 use crate::ledger::{
     Cancel, ConflictDecision, ConflictRun, LedgerError, PersonAction, PersonDecision, ReviewDetail, ReviewSubject,
@@ -124,7 +123,7 @@ impl Shared {
         let approved = self.approved_for(live).await?;
         let terms = approved.as_ref().map(|approved| &approved.terms);
         if let Verb::Resolve { output, .. } = &decided.what {
-            check_output(&cell, &steps, index, approved.as_deref(), output.as_ref())?;
+            check_output(&cell, &steps, index, output.as_ref())?;
         }
         let (action, decision, output, reference) = what_it_means(live, &decided, terms, at_ms)?;
         let after = step::apply(&live.standing, &Event::Decide(decision))?;
@@ -284,36 +283,18 @@ impl Shared {
     }
 }
 
-/// What later steps read must be there and fit; else they would only come to a person next.
-fn check_output(
-    cell: &RunCell,
-    steps: &[LiveStep],
-    index: usize,
-    approved: Option<&Approved>,
-    output: Option<&Value>,
-) -> Result<(), DecisionError> {
-    let live = &steps[index];
-    let not_possible = |why: String| Err(DecisionError::NotPossible(why));
-    match (output, approved) {
-        (Some(output), Some(approved)) => match approved.check_output(output) {
-            Ok(()) => Ok(()),
-            Err(why) => not_possible(format!(
-                "this is no output of {}.{}: {why}",
-                live.connection, live.action
-            )),
-        },
-        (Some(_), None) => Ok(()),
-        (None, _) => {
-            let open = |place: usize| steps.get(place).is_some_and(|step| !step.standing.is_final());
-            let mut plans = cell.facts.flow.flow.steps().iter().enumerate();
-            match plans.find(|(place, plan)| live.role == Role::Do && open(*place) && plan.reads.contains(&index)) {
-                None => Ok(()),
-                Some((_, plan)) => not_possible(format!(
-                    "the step {} reads what this one gives; say it with --output, as JSON, such as '{{\"id\": \"4711\"}}'",
-                    plan.id
-                )),
-            }
-        }
+/// What later steps read must be there; else they would only come to a person next. Whether it is all that the connector
+/// would have given does not matter: a person says what is needed.
+fn check_output(cell: &RunCell, steps: &[LiveStep], index: usize, output: Option<&Value>) -> Result<(), DecisionError> {
+    let open = |place: usize| steps.get(place).is_some_and(|step| !step.standing.is_final());
+    let mut plans = cell.facts.flow.flow.steps().iter().enumerate();
+    let own = steps[index].role == Role::Do && output.is_none();
+    match plans.find(|(place, plan)| own && open(*place) && plan.reads.contains(&index)) {
+        None => Ok(()),
+        Some((_, plan)) => Err(DecisionError::NotPossible(format!(
+            "the step {} reads what this one gives; say it with --output, as JSON, such as '{{\"id\": \"4711\"}}'",
+            plan.id
+        ))),
     }
 }
 

@@ -70,6 +70,12 @@ async fn a_retry_of_what_may_exist_needs_a_statement_and_a_reason() {
 async fn resolving_hands_the_output_to_later_steps_and_sends_nothing_again() {
     let (destination, host, run, view) = in_review(Behaviour::effect_then_reset()).await;
     assert_eq!(view.stands("quote"), "pending", "what follows waits for the person");
+    let forgotten = json!({ "reason": "found it", "reference": "m-77" });
+    assert_eq!(
+        decided(&host, "resolve", forgotten).await,
+        409,
+        "the next step reads the output"
+    );
     let found = json!({ "reason": "found it", "reference": "m-77", "output": { "body": { "id": "m-77" } } });
     assert_eq!(decided(&host, "resolve", found).await, 200);
     let view = host.settle(run).await;
