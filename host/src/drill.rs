@@ -43,7 +43,19 @@ pub fn run(subject: &Subject) -> anyhow::Result<Report> {
     };
     for ((cell, _), observed) in cells.iter().zip(observed) {
         let endings = expected::of(cell.case, &cell.approved.terms);
-        lines.push(observed.judged(&cell.approved.action, cell.case.name(), &endings));
+        let mut line = observed.judged(&cell.approved.action, cell.case.name(), &endings);
+        if let (Some(why), Some(note)) = (&mut line.why, &cell.note) {
+            *why = format!("{note}\n{why}");
+        }
+        match lines.last_mut() {
+            // A case that is played in several ways passes where all of them do.
+            Some(last) if last.case == line.case && last.action == line.action => {
+                if last.pass {
+                    *last = line;
+                }
+            }
+            Some(_) | None => lines.push(line),
+        }
     }
     Ok(Report {
         title: format!("{} {}: {}", manifest.name, manifest.version, manifest.title),

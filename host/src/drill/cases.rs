@@ -12,6 +12,10 @@ pub const LOOKUP_AFTER_MS: u64 = SLOW_MS;
 /// Longer than any play: nobody is answered.
 const FOR_EVER_MS: u64 = 120_000;
 
+/// What stands before many an API while it is being mended, with a status that says nothing of it.
+const MAINTENANCE: &str = "<html><body>We will be back soon.</body></html>";
+const HTML: [(&str, &str); 1] = [("content-type", "text/html")];
+
 /// One case of the acceptance test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
@@ -31,8 +35,12 @@ pub enum Case {
     ServerError,
     /// The host is killed once the request is on its way; nothing took effect.
     CrashAfterIntent,
+    /// The host is killed once the effect has taken place, before any answer.
+    CrashAfterEffect,
     /// The effect takes place long after our time limit.
     SlowCommit,
+    /// The answer is lost, and whoever asks is shown a page that says nothing: it must not be taken for *not there*.
+    LookupUnreadable,
     /// Half of our request arrives, and a lookup shows the record of somebody else.
     StrangersRecord,
     /// Somebody else's record is there before: the connector must send all the same.
@@ -43,7 +51,7 @@ pub enum Case {
 
 impl Case {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Case; 12] = [
+    pub const ALL: [Case; 14] = [
         Case::Normal,
         Case::AnswerLost,
         Case::ConnectionRefused,
@@ -52,7 +60,9 @@ impl Case {
         Case::Unavailable,
         Case::ServerError,
         Case::CrashAfterIntent,
+        Case::CrashAfterEffect,
         Case::SlowCommit,
+        Case::LookupUnreadable,
         Case::StrangersRecord,
         Case::OkWithoutSending,
         Case::OkOn404,
@@ -69,7 +79,9 @@ impl Case {
             Case::Unavailable => "503",
             Case::ServerError => "500",
             Case::CrashAfterIntent => "crash-after-intent",
+            Case::CrashAfterEffect => "crash-after-effect",
             Case::SlowCommit => "slow-commit",
+            Case::LookupUnreadable => "lookup-unreadable",
             Case::StrangersRecord => "strangers-record",
             Case::OkWithoutSending => "ok-without-sending",
             Case::OkOn404 => "ok-on-404",
@@ -79,7 +91,7 @@ impl Case {
     /// Whether it says anything about this action: nobody can meet a stranger's record who never looks.
     pub fn is_about(self, has_lookup: bool) -> bool {
         match self {
-            Case::StrangersRecord => has_lookup,
+            Case::StrangersRecord | Case::LookupUnreadable => has_lookup,
             Case::Normal
             | Case::AnswerLost
             | Case::ConnectionRefused
@@ -88,6 +100,7 @@ impl Case {
             | Case::Unavailable
             | Case::ServerError
             | Case::CrashAfterIntent
+            | Case::CrashAfterEffect
             | Case::SlowCommit
             | Case::OkWithoutSending
             | Case::OkOn404 => true,
@@ -99,26 +112,37 @@ impl Case {
         matches!(self, Case::StrangersRecord | Case::OkWithoutSending)
     }
 
+    /// Whether the host is killed while its request is on its way.
+    pub fn is_a_crash(self) -> bool {
+        matches!(self, Case::CrashAfterIntent | Case::CrashAfterEffect)
+    }
+
     /// How the destination misbehaves.
-    pub fn rule(self, service: &str, effect: Effect) -> Option<Rule> {
+    pub fn rules(self, service: &str, effect: Effect) -> Vec<Rule> {
         let once = |behaviour| Some(Rule::next(service, behaviour));
         let always = |behaviour| Some(Rule::always(service, behaviour));
         let rule = match self {
             Case::Normal | Case::ConnectionRefused | Case::OkWithoutSending => None,
-            Case::AnswerLost => once(Behaviour::effect_then_reset()),
+            Case::AnswerLost | Case::LookupUnreadable => once(Behaviour::effect_then_reset()),
             Case::RefusedForGood => always(Behaviour::status(422)),
             Case::RateLimited => once(Behaviour::retry_after("1")),
             Case::Unavailable => once(Behaviour::status(503)),
             Case::ServerError => once(Behaviour::effect_then_status(500)),
             Case::CrashAfterIntent => once(Behaviour::hang_before_effect(FOR_EVER_MS)),
+            Case::CrashAfterEffect => once(Behaviour::effect_then_silence(FOR_EVER_MS)),
             Case::SlowCommit => once(Behaviour::late_effect(SLOW_MS)),
             Case::StrangersRecord => once(Behaviour::reset_after_half()),
             Case::OkOn404 => always(Behaviour::status(404)),
         };
-        // An action that only reads is played with its reads; the reads of a write are its lookups, and go well.
+        // An action that only reads is played with its reads; the reads of a write are its lookups, and go well but for one
+        // case.
+        let unreadable = || Rule::always(service, Behaviour::status_with(200, &HTML, MAINTENANCE)).reads();
         match effect {
-            Effect::Write => rule,
-            Effect::Read => rule.map(|rule| Rule { on: On::Any, ..rule }),
+            Effect::Write => {
+                let asked = (self == Case::LookupUnreadable).then(unreadable);
+                rule.into_iter().chain(asked).collect()
+            }
+            Effect::Read => rule.map(|rule| Rule { on: On::Any, ..rule }).into_iter().collect(),
         }
     }
 }

@@ -47,7 +47,16 @@ pub fn of(case: Case, terms: &Terms) -> Vec<Ending> {
         (Case::RefusedForGood, Effect::Read) | (Case::OkOn404, _) => vec![refused],
         (_, Effect::Read) => done,
         (Case::Unavailable, Effect::Write) if terms.trust.refused_before_effect.contains(&503) => done,
-        (Case::AnswerLost | Case::ServerError | Case::SlowCommit, Effect::Write) => in_doubt(terms, true),
+        (Case::AnswerLost | Case::ServerError | Case::CrashAfterEffect | Case::SlowCommit, Effect::Write) => {
+            in_doubt(terms, true)
+        }
+        // Nothing was found out: a key or a natural repeat settles it, else a person.
+        (Case::LookupUnreadable, Effect::Write) => {
+            vec![
+                Ending::new(1, Stand::Completed),
+                Ending::new(1, Stand::Review { may_exist: true }),
+            ]
+        }
         (Case::Unavailable | Case::CrashAfterIntent, Effect::Write) => in_doubt(terms, false),
         (Case::StrangersRecord, Effect::Write) => among_strangers(terms),
     }
@@ -156,6 +165,7 @@ mod tests {
                 "503: 0 effects, in review as one that may exist",
                 "500: 1 effect, in review as one that may exist",
                 "crash-after-intent: 0 effects, in review as one that may exist",
+                "crash-after-effect: 1 effect, in review as one that may exist",
                 "slow-commit: 1 effect, in review as one that may exist",
                 "ok-without-sending: 1 effect, completed",
                 "ok-on-404: 0 effects, in review as one that does not exist",
@@ -174,7 +184,8 @@ mod tests {
                     let endings = of(case, &terms(dedup, lookup));
                     let refused = matches!(case, Case::RefusedForGood | Case::OkOn404);
                     assert_eq!(endings[0].step == Stand::Completed, !refused, "{dedup:?} {case:?}");
-                    assert_eq!(endings.len(), 1, "{dedup:?} {case:?}");
+                    let one_way = usize::from(case == Case::LookupUnreadable) + 1;
+                    assert_eq!(endings.len(), one_way, "{dedup:?} {case:?}");
                 }
             }
         }

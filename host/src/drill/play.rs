@@ -8,6 +8,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::destination::{Destination, Options};
 use crate::host_process::HostProcess;
 use anyhow::{Context, ensure};
+use oncegate_domain::doubt::Effect;
 use oncegate_domain::outcome::Permanent;
 use oncegate_domain::step::Review;
 use serde_json::{Value, json};
@@ -20,6 +21,8 @@ const DONE_WITHIN_MS: i64 = 90_000;
 const REFUSED_FOR: Duration = Duration::from_millis(1_800);
 /// How long to wait for the request that is to be killed; a connector that sends none is found out elsewhere.
 const REQUEST_WITHIN: Duration = Duration::from_secs(5);
+/// When a slow destination has surely done what it was asked to do.
+const LATE_WITHIN: Duration = Duration::from_secs(15);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// A cell, and the example it is made of.
@@ -37,7 +40,7 @@ pub fn play(subject: &Subject, cells: &[Prepared<'_>]) -> anyhow::Result<Vec<Obs
         .context("cannot make a folder")?;
     let rules = cells
         .iter()
-        .filter_map(|(cell, _)| cell.case.rule(&cell.name, cell.approved.terms.effect));
+        .flat_map(|(cell, _)| cell.case.rules(&cell.name, cell.approved.terms.effect));
     let destination = runtime.block_on(Destination::start_with(Options {
         services: cells.iter().map(|(cell, _)| cell.service.clone()).collect(),
         rules: rules.collect(),
@@ -48,6 +51,7 @@ pub fn play(subject: &Subject, cells: &[Prepared<'_>]) -> anyhow::Result<Vec<Obs
     write_installation(&installation, subject, cells, &destination)?;
     let host = with_a_crash(&runtime, &data, &installation, cells, &destination)?;
     wait_until_settled(&host, cells.len())?;
+    wait_for_late_effects(&runtime, cells, &destination);
     let observed = cells
         .iter()
         .map(|(cell, _)| observe(&host, &destination, cell))
@@ -88,7 +92,7 @@ fn with_a_crash(
 ) -> anyhow::Result<HostProcess> {
     let secrets = [(super::connection::SECRET_VARIABLE, "drill-secret-of-nobody")];
     let of_case = |wanted: fn(Case) -> bool| cells.iter().map(|(cell, _)| cell).filter(move |cell| wanted(cell.case));
-    let crash = |case| case == Case::CrashAfterIntent;
+    let crash = Case::is_a_crash;
     let refused = |case| case == Case::ConnectionRefused;
 
     let host = HostProcess::start(data, installation, "127.0.0.1:0", &secrets)?;
@@ -108,7 +112,7 @@ fn with_a_crash(
             "a port cannot be closed"
         );
     }
-    of_case(|case| case != Case::CrashAfterIntent).try_for_each(|cell| deliver(&host, cell))?;
+    of_case(|case| !case.is_a_crash()).try_for_each(|cell| deliver(&host, cell))?;
     std::thread::sleep(REFUSED_FOR);
     for cell in of_case(refused) {
         ensure!(
@@ -134,6 +138,23 @@ fn wait_until_settled(host: &HostProcess, cells: usize) -> anyhow::Result<()> {
         }
         std::thread::sleep(LOOK_AGAIN);
     }
+}
+
+/// A step may be in front of a person before a slow destination has done what it was asked to do: it is counted after that.
+fn wait_for_late_effects(runtime: &tokio::runtime::Runtime, cells: &[Prepared<'_>], destination: &Destination) {
+    let slow: Vec<&Cell> = cells
+        .iter()
+        .map(|(cell, _)| cell)
+        .filter(|cell| cell.case == Case::SlowCommit && cell.approved.terms.effect == Effect::Write)
+        .collect();
+    let done = destination.until(|tally| {
+        let counts = slow.iter().filter_map(|cell| tally.services.get(&cell.name));
+        counts
+            .into_iter()
+            .all(|count| count.requests == 0 || count.effects_total > 0)
+    });
+    // Where nothing ever comes, the count says so.
+    let _ = runtime.block_on(async { tokio::time::timeout(LATE_WITHIN, done).await });
 }
 
 fn observe(host: &HostProcess, destination: &Destination, cell: &Cell) -> anyhow::Result<Observed> {

@@ -39,6 +39,14 @@ pub struct Cell {
     pub input: Value,
     /// The destination.
     pub service: Service,
+    /// Which one it is, where a case is played in several ways.
+    pub note: Option<String>,
+}
+
+/// Somebody else's input, and how it differs from ours.
+struct Stranger {
+    input: Value,
+    differs_in: Option<String>,
 }
 
 impl Subject {
@@ -106,19 +114,29 @@ impl Subject {
             .check_input(&example.input)
             .map_err(|why| anyhow!("the example of {action:?} is no input of it: {why}"))?;
         let has_lookup = approved.terms.lookup_after_ms.is_some();
+        let strangers = strangers(example, &approved.natural);
         let cases = Case::ALL.into_iter().filter(|case| case.is_about(has_lookup));
-        let cell = |(at, case): (usize, Case)| {
+        let plays = cases.flat_map(|case| {
+            let ways = match case {
+                Case::StrangersRecord => &strangers[..],
+                _ => &strangers[..1],
+            };
+            ways.iter().map(move |stranger| (case, stranger))
+        });
+        let cell = |(at, (case, stranger)): (usize, (Case, &Stranger))| {
             let name = format!("cell-{}", first + at);
-            let scripted = script(approved, example, case)?;
+            let scripted = script(approved, example, case, &stranger.input)?;
+            let differs_in = stranger.differs_in.as_ref().filter(|_| case.shows_a_stranger());
             Ok(Cell {
                 service: Service::of_script(&name, scripted).dedup(dedup(approved)),
                 name,
                 case,
                 approved: Arc::clone(approved),
                 input: example.input.clone(),
+                note: differs_in.map(|field| format!("the record of somebody else differs only in {field:?}")),
             })
         };
-        cases.enumerate().map(cell).collect()
+        plays.enumerate().map(cell).collect()
     }
 }
 
@@ -133,8 +151,7 @@ fn dedup(approved: &Approved) -> Dedup {
 }
 
 /// The destination's answers, from the example.
-fn script(approved: &Approved, example: &Example, case: Case) -> anyhow::Result<Vec<Scripted>> {
-    let strange = stranger(&example.input, &approved.natural, "");
+fn script(approved: &Approved, example: &Example, case: Case, stranger: &Value) -> anyhow::Result<Vec<Scripted>> {
     let spoken = |reply: &Reply, input: &Value| Spoken {
         status: reply.status,
         body: reply.body_for(input),
@@ -157,7 +174,7 @@ fn script(approved: &Approved, example: &Example, case: Case) -> anyhow::Result<
                 absent: match case.shows_a_stranger() {
                     true => Spoken {
                         status: found.status,
-                        body: found.body_for(&strange).replace(KEY_MARK, "somebody-elses-key"),
+                        body: found.body_for(stranger).replace(KEY_MARK, "somebody-elses-key"),
                     },
                     false => spoken(absent, &example.input),
                 },
@@ -177,6 +194,32 @@ fn script(approved: &Approved, example: &Example, case: Case) -> anyhow::Result<
         })
     };
     approved.requests().iter().map(answer).collect()
+}
+
+/// Everybody else whose record a lookup could meet: first one that shares the natural key and nothing else, then for each
+/// field that a found record shows one that differs in it alone. Who compares a field less takes one of them for ours.
+fn strangers(example: &Example, natural: &[String]) -> Vec<Stranger> {
+    let shown = |input: &Value| -> Vec<String> {
+        let found = example.answers.iter().filter_map(|answer| match &answer.says {
+            Says::Lookup { found, .. } => Some(found.body_for(input)),
+            Says::Always(_) => None,
+        });
+        found.collect()
+    };
+    let mut strangers = vec![Stranger {
+        input: stranger(&example.input, natural, ""),
+        differs_in: None,
+    }];
+    for (name, value) in example.input.as_object().into_iter().flatten() {
+        let below = name.replace('~', "~0").replace('/', "~1");
+        let mut input = example.input.clone();
+        input[name] = stranger(value, natural, &format!("/{below}"));
+        if shown(&input) != shown(&example.input) {
+            let differs_in = Some(name.clone());
+            strangers.push(Stranger { input, differs_in });
+        }
+    }
+    strangers
 }
 
 /// The input of somebody else whose record has the same natural key and nothing else in common.
@@ -234,6 +277,29 @@ impl Cell {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_stranger_is_made_for_each_field_that_a_found_record_shows() {
+        let reply = |body| Reply { status: 200, body };
+        let example = Example {
+            input: json!({ "email": "a@b.c", "name": "Ada", "age": 7, "unseen": "x" }),
+            settings: None,
+            answers: vec![ExampleAnswer {
+                request: "GET /people".to_owned(),
+                says: Says::Lookup {
+                    found: reply(json!([{ "mail": "{{input./email}}", "who": "{{input./name}}, {{input./age}}" }])),
+                    absent: reply(json!([])),
+                },
+            }],
+        };
+        let strangers = strangers(&example, &["/email".to_owned()]);
+        let differ: Vec<Option<&str>> = strangers
+            .iter()
+            .map(|stranger| stranger.differs_in.as_deref())
+            .collect();
+        assert_eq!(differ, [None, Some("age"), Some("name")]);
+        assert_eq!(strangers[2].input["age"], 7);
+    }
 
     #[test]
     fn a_stranger_shares_the_natural_key_and_nothing_else() {
