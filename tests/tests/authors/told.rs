@@ -52,7 +52,7 @@ fn the_guide_explains_every_case_that_the_drill_shows() {
         .lines()
         .filter_map(|line| line.trim().strip_prefix("pass")?.split_whitespace().next())
         .collect();
-    assert_eq!(cases.len(), 12);
+    assert_eq!(cases.len(), 14);
     for case in cases {
         assert!(text().contains(&format!("\n| `{case}` | ")), "{case}");
     }
