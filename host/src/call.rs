@@ -82,7 +82,7 @@ impl Host {
         let clock: SharedClock = Arc::new(SystemClock);
         let ledger = Ledger::open(&data, Arc::clone(&clock)).await?;
         let limits = RuntimeLimits::default();
-        let calls_max = limits.calls_max;
+        let calls_max = limits.small.calls_max;
         let runtime = Runtime::new(limits, None)?;
         let catalog = Catalog::load(&ledger, &runtime).await?;
         let plan = catalog.plan(&installation, &[]).await?;

@@ -28,6 +28,8 @@ pub struct Config {
 pub struct Limits {
     /// Connector calls at the same time.
     pub calls_max: u32,
+    /// Of these, calls of large connectors (those that bring an interpreter). Each may use 256 MiB.
+    pub large_calls_max: u32,
     /// Bytes of one webhook body.
     pub hook_body_bytes_max: usize,
     /// Time in which a webhook body must have arrived, in milliseconds.
@@ -53,6 +55,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             calls_max: 64,
+            large_calls_max: 16,
             hook_body_bytes_max: 1 << 20,
             hook_body_ms_max: 10_000,
             connections_max: 4_096,

@@ -16,6 +16,7 @@ mod limits;
 mod log;
 mod meter;
 mod outcome;
+mod size;
 #[cfg(test)]
 mod tests;
 mod wasi;
@@ -25,8 +26,9 @@ pub use describe::{DescribeError, describe};
 pub use door::{Door, LogLevel, Request, Response, SendError};
 pub use engine::{Runtime, RuntimeError};
 pub use interface::{check_core_imports, check_interface};
-pub use limits::RuntimeLimits;
+pub use limits::{CallLimits, RuntimeLimits};
 pub use outcome::{Call, GuestDoubt, LookupReturn, PerformReturn, Problem, Stop};
+pub use size::Size;
 
 /// What `wit/` becomes in Rust. The only code that is generated here.
 #[allow(missing_docs, reason = "generated; the WIT carries the comments")]

@@ -100,10 +100,9 @@ impl Host {
             source,
         })?;
         let ledger = Ledger::open(data, Arc::clone(&clock)).await?;
-        let limits = RuntimeLimits {
-            calls_max: config.limits.calls_max,
-            ..RuntimeLimits::default()
-        };
+        let mut limits = RuntimeLimits::default();
+        limits.small.calls_max = config.limits.calls_max;
+        limits.large.calls_max = config.limits.large_calls_max.clamp(1, config.limits.calls_max.max(1));
         let runtime = Runtime::new(limits, Some(&data.join("cache")))?;
         let catalog = Catalog::load(&ledger, &runtime).await?;
         let secrets_dir = data.join("secrets");

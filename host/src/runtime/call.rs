@@ -31,9 +31,9 @@ impl Runtime {
         event_time_ms: i64,
         door: D,
     ) -> (D, Result<PerformReturn, Stop>) {
-        let (mut store, meter) = self.0.store(&call, event_time_ms, door);
+        let (mut store, meter) = self.0.store(component, &call, event_time_ms, door);
         let call = call.into();
-        let returned = self.0.bounded(&meter, async {
+        let returned = self.0.bounded(component, &meter, async {
             let connector = start(&mut store, component).await?;
             connector
                 .oncegate_connector_actions()
@@ -54,13 +54,13 @@ impl Runtime {
         event_time_ms: i64,
         door: D,
     ) -> (D, Result<LookupReturn, Stop>) {
-        let (mut store, meter) = self.0.store(&call, event_time_ms, door);
+        let (mut store, meter) = self.0.store(component, &call, event_time_ms, door);
         let call = call.into();
         let doubt = actions::Doubt {
             first_sent_ms: doubt.first_sent_ms,
             status: doubt.status,
         };
-        let returned = self.0.bounded(&meter, async {
+        let returned = self.0.bounded(component, &meter, async {
             let connector = start(&mut store, component).await?;
             connector
                 .oncegate_connector_actions()
@@ -79,21 +79,27 @@ impl Runtime {
 struct CpuSpent;
 
 impl Inner {
-    fn store<D: Door>(&self, call: &Call, event_time_ms: i64, door: D) -> (Store<Guest>, Arc<CpuMeter>) {
-        let limits = &self.limits;
+    fn store<D: Door>(
+        &self,
+        component: &Component,
+        call: &Call,
+        event_time_ms: i64,
+        door: D,
+    ) -> (Store<Guest>, Arc<CpuMeter>) {
+        let (limits, pool) = (&self.limits, &component.0.pool);
         let guest = Guest {
             door: Box::new(door),
             wasi: Wasi::new(event_time_ms, &call.key, limits.handles_max, limits.log_bytes_max),
-            limiter: Limiter::new(limits),
+            limiter: Limiter::new(&pool.limits),
             log: LogBudget::new(limits),
             called: false,
         };
-        let mut store = Store::new(&self.engine, guest);
+        let mut store = Store::new(&pool.engine, guest);
         store.limiter(|guest| &mut guest.limiter);
         store.set_hostcall_fuel(limits.hostcall_bytes_max);
         store.set_max_component_handles(limits.handles_max);
 
-        let meter = Arc::new(CpuMeter::new(limits.cpu_ms_max));
+        let meter = Arc::new(CpuMeter::new(pool.limits.cpu_ms_max));
         let watched = meter.clone();
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
@@ -110,10 +116,11 @@ impl Inner {
     /// last case the future is dropped where it stood, and with it whatever it waited for; the store is not.
     async fn bounded<T>(
         &self,
+        component: &Component,
         meter: &CpuMeter,
         guest: impl Future<Output = wasmtime::Result<T>>,
     ) -> Option<wasmtime::Result<T>> {
-        let _ticks = self.ticker.hold();
+        let _ticks = component.0.pool.ticker.hold();
         let wall_clock = Duration::from_millis(self.limits.wall_clock_ms_max);
         tokio::time::timeout(wall_clock, meter.measure(guest)).await.ok()
     }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::bindings::ConnectorPre;
+use super::engine::Pool;
 use super::guest::Guest;
+use super::size::Size;
 
 /// A compiled connector, ready to be called. A handle, cheap to clone.
 #[derive(Clone)]
@@ -12,6 +14,8 @@ pub struct Component(pub(super) Arc<Compiled>);
 
 pub(super) struct Compiled {
     pub(super) digest: String,
+    pub(super) size: Size,
+    pub(super) pool: Arc<Pool>,
     pub(super) pre: ConnectorPre<Guest>,
 }
 
@@ -19,6 +23,11 @@ impl Component {
     /// `sha256:` and the lowercase hex digest of the bytes it was loaded from.
     pub fn digest(&self) -> &str {
         &self.0.digest
+    }
+
+    /// Which limits its calls have.
+    pub fn size(&self) -> Size {
+        self.0.size
     }
 }
 
@@ -72,6 +81,19 @@ pub enum LoadError {
         name: &'static str,
         /// What it probably is instead.
         hint: &'static str,
+    },
+    /// More than the engine gives to one call, seen before it is compiled.
+    #[error(
+        "the component needs {needed} {what}; one call may have {max}. Build it with less: a smaller initial memory, fewer \
+         native modules"
+    )]
+    NeedsTooMuch {
+        /// Of what.
+        what: &'static str,
+        /// How much.
+        needed: u64,
+        /// How much there is.
+        max: u64,
     },
     /// An import or export has the right name and the wrong type.
     #[error("the component does not fit this host's interface: {0}. Build it again with the SDK of this version")]

@@ -1,7 +1,9 @@
-//! The engine: what of WebAssembly is on, the pool of instances, the cache of compiled code, and loading into it.
+//! The engines, one for each size of component: what of WebAssembly is on, the pools of instances, the cache of compiled
+//! code, and loading into them.
 
 mod cache;
 mod config;
+mod pool;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,27 +11,23 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use sha2::{Digest, Sha256};
-use wasmtime::component::{HasSelf, Linker};
-use wasmtime::{Cache, Engine};
+use wasmtime::Cache;
 
-use super::bindings::{Connector, ConnectorPre};
 use super::component::{Compiled, Component, LoadError};
-use super::guest::Guest;
 use super::interface::check_interface;
 use super::limits::RuntimeLimits;
-use super::meter::Ticker;
-use super::wasi;
+use super::size::Size;
 pub(super) use config::features;
+pub(super) use pool::Pool;
 
-/// The engine, its pool of instances and its cache of compiled code. One per process; a handle, cheap to clone.
+/// The engines, their pools of instances and their cache of compiled code. One per process; a handle, cheap to clone.
 #[derive(Clone)]
 pub struct Runtime(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) limits: RuntimeLimits,
-    pub(super) engine: Engine,
-    pub(super) ticker: Ticker,
-    linker: Linker<Guest>,
+    small: Arc<Pool>,
+    large: Arc<Pool>,
     cache: Option<Cache>,
     /// By digest. Held while compiling: one component at a time, so that adding connectors never takes the machine from
     /// the calls that run, and the same bytes are compiled once.
@@ -65,22 +63,18 @@ impl Runtime {
     /// The folder is not safe, or the machine lacks the address space for the pool.
     pub fn new(limits: RuntimeLimits, cache_dir: Option<&Path>) -> Result<Runtime, RuntimeError> {
         let cache = cache_dir.map(cache::open).transpose()?;
-        let made = || -> wasmtime::Result<Runtime> {
-            let engine = Engine::new(&config::of(&limits, cache.clone()))?;
-            let mut linker = Linker::new(&engine);
-            Connector::add_to_linker::<Guest, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-            wasi::add_to_linker(&mut linker)?;
-            let ticker = Ticker::start(engine.clone(), limits.tick_ms)?;
-            Ok(Runtime(Arc::new(Inner {
-                limits,
-                engine,
-                ticker,
-                linker,
-                cache,
-                compiled: tokio::sync::Mutex::default(),
-            })))
+        let pool = |of| {
+            let pool = Pool::new(&limits, of, cache.clone());
+            pool.map_err(|error| RuntimeError::Engine(format!("{error:#}")))
         };
-        made().map_err(|error| RuntimeError::Engine(format!("{error:#}")))
+        let (small, large) = (pool(&limits.small)?, pool(&limits.large)?);
+        Ok(Runtime(Arc::new(Inner {
+            limits,
+            small,
+            large,
+            cache,
+            compiled: tokio::sync::Mutex::default(),
+        })))
     }
 
     /// What a call may use.
@@ -102,13 +96,14 @@ impl Runtime {
             });
         }
         check_interface(bytes)?;
+        let size = Size::of(bytes, &self.0.limits)?;
         let digest = format!("sha256:{}", data_encoding::HEXLOWER.encode(&Sha256::digest(bytes)));
         let mut compiled = self.0.compiled.lock().await;
         if let Some(known) = compiled.get(&digest).and_then(Weak::upgrade) {
             return Ok(Component(known));
         }
         let (runtime, bytes) = (self.clone(), bytes.to_vec());
-        let made = tokio::task::spawn_blocking(move || runtime.0.compile(&bytes, digest)).await;
+        let made = tokio::task::spawn_blocking(move || runtime.0.compile(&bytes, size, digest)).await;
         let made = Arc::new(made.map_err(|error| LoadError::Compile(format!("the compiler failed ({error})")))??);
         compiled.retain(|_, known| known.strong_count() > 0);
         compiled.insert(made.digest.clone(), Arc::downgrade(&made));
@@ -123,15 +118,30 @@ impl Runtime {
 }
 
 impl Inner {
-    fn compile(&self, bytes: &[u8], digest: String) -> Result<Compiled, LoadError> {
-        let component = wasmtime::component::Component::from_binary(&self.engine, bytes)
-            .map_err(|error| LoadError::Compile(format!("{error:#}")))?;
-        let pre = self
-            .linker
-            .instantiate_pre(&component)
-            .and_then(ConnectorPre::new)
-            .map_err(|error| LoadError::Mismatch(format!("{error:#}")))?;
-        Ok(Compiled { digest, pre })
+    fn compile(&self, bytes: &[u8], size: Size, digest: String) -> Result<Compiled, LoadError> {
+        let compiled = |size: Size| {
+            let pool = self.pool(size);
+            let pre = pool.compile(bytes)?;
+            let (digest, pool) = (digest.clone(), Arc::clone(pool));
+            Ok(Compiled {
+                digest,
+                size,
+                pool,
+                pre,
+            })
+        };
+        match (size, compiled(size)) {
+            // Only when it is compiled is it known to the last byte what it needs.
+            (Size::Small, Err(LoadError::Compile(_))) => compiled(Size::Large),
+            (Size::Small | Size::Large, result) => result,
+        }
+    }
+
+    fn pool(&self, size: Size) -> &Arc<Pool> {
+        match size {
+            Size::Small => &self.small,
+            Size::Large => &self.large,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use wasmtime::{ResourceLimiter, format_err};
 
-use super::RuntimeLimits;
+use super::limits::CallLimits;
 
 /// The allocations of one call.
 pub(super) struct Limiter {
@@ -17,7 +17,7 @@ pub(super) struct Limiter {
 }
 
 impl Limiter {
-    pub(super) fn new(limits: &RuntimeLimits) -> Limiter {
+    pub(super) fn new(limits: &CallLimits) -> Limiter {
         Limiter {
             memory_bytes: 0,
             memory_bytes_max: limits.memory_bytes_max,

@@ -8,13 +8,14 @@ mod loading;
 mod pace;
 mod puppet;
 mod refusals;
+mod sizes;
 mod stops;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Call, Component, Door, GuestDoubt, LogLevel, LookupReturn, PerformReturn, Request, Response, Runtime};
-use super::{RuntimeLimits, SendError, Stop};
+use super::{CallLimits, RuntimeLimits, SendError, Size, Stop};
 
 /// A door that records what comes through it and answers 200 after a while.
 #[derive(Default)]
@@ -66,13 +67,19 @@ fn call(key: &str) -> Call {
 }
 
 /// Limits under which a test ends soon.
-fn small() -> RuntimeLimits {
-    RuntimeLimits {
-        calls_max: 8,
-        cpu_ms_max: 200,
-        wall_clock_ms_max: 60_000,
-        ..RuntimeLimits::default()
+fn brief() -> RuntimeLimits {
+    let mut limits = RuntimeLimits::default();
+    for limits in [&mut limits.small, &mut limits.large] {
+        (limits.calls_max, limits.cpu_ms_max) = (8, 200);
     }
+    limits
+}
+
+/// The same, where calls of small components have other limits.
+fn small(change: impl FnOnce(&mut CallLimits)) -> RuntimeLimits {
+    let mut limits = brief();
+    change(&mut limits.small);
+    limits
 }
 
 fn runtime(limits: RuntimeLimits) -> Runtime {
@@ -100,7 +107,7 @@ fn completed() -> Result<PerformReturn, Stop> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_guest_returns_sends_and_logs() {
     let body = format!("{}{}{}", handmade::LOG, handmade::send(16, 11), handmade::OK);
-    let (door, returned) = perform(small(), &handmade::Guest::performing(&body)).await;
+    let (door, returned) = perform(brief(), &handmade::Guest::performing(&body)).await;
     assert_eq!(returned, completed());
     assert_eq!(door.log, [(LogLevel::Info, "a line of a log".to_owned())]);
     let request = &door.requests[0];
@@ -119,7 +126,7 @@ async fn a_lookup_returns_what_it_found() {
         lookup: found.to_owned(),
         ..handmade::Guest::default()
     };
-    let (runtime, component) = loaded(small(), &guest).await;
+    let (runtime, component) = loaded(brief(), &guest).await;
     let doubt = GuestDoubt {
         first_sent_ms: 1,
         status: Some(500),
@@ -137,7 +144,7 @@ async fn a_lookup_returns_what_it_found() {
 
 #[tokio::test]
 async fn a_call_can_be_spawned() {
-    let (runtime, component) = loaded(small(), &handmade::Guest::default()).await;
+    let (runtime, component) = loaded(brief(), &handmade::Guest::default()).await;
     let shared = Arc::new(runtime);
     let task = tokio::spawn(async move {
         shared

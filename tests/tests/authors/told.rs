@@ -64,12 +64,12 @@ fn the_guide_tells_the_limits_that_hold() {
     let exchange = ExchangeLimits::default();
     let (mib, kib) = (|bytes: usize| bytes >> 20, |bytes: usize| bytes >> 10);
     for row in [
-        format!("computing | {} s", runtime.cpu_ms_max / 1_000),
+        format!("computing | {} s", runtime.small.cpu_ms_max / 1_000),
         format!(
             "computing and waiting, together | {} s",
             runtime.wall_clock_ms_max / 1_000
         ),
-        format!("memory | {} MiB", mib(runtime.memory_bytes_max)),
+        format!("memory | {} MiB", mib(runtime.small.memory_bytes_max)),
         format!("stack | {} KiB", kib(runtime.stack_bytes_max)),
         format!("one request, with its body | {} MiB", mib(runtime.hostcall_bytes_max)),
         format!(

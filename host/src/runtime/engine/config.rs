@@ -1,8 +1,8 @@
 //! How the engine is set up. What the SDKs do not need is off: every proposal is code that a guest could reach.
 
-use wasmtime::{Cache, Config, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures};
+use wasmtime::{Cache, Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures};
 
-use super::RuntimeLimits;
+use crate::runtime::limits::{CallLimits, RuntimeLimits};
 
 /// What of WebAssembly is on, for connectors and for the module that describes them. Threads and garbage collection are
 /// not even compiled in.
@@ -27,20 +27,20 @@ pub(in super::super) fn features() -> Config {
     config
 }
 
-/// The engine that runs connectors.
-pub(super) fn of(limits: &RuntimeLimits, cache: Option<Cache>) -> Config {
+/// The engine that runs the connectors of one size.
+pub(super) fn of(all: &RuntimeLimits, limits: &CallLimits, cache: Option<Cache>) -> Config {
     let mut config = features();
     config
         .cache(cache)
         .epoch_interruption(true)
-        .max_wasm_stack(limits.stack_bytes_max)
+        .max_wasm_stack(all.stack_bytes_max)
         // Host functions run on the same stack, above the guest.
-        .async_stack_size(limits.stack_bytes_max + (1 << 20))
+        .async_stack_size(all.stack_bytes_max + (1 << 20))
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
     config
 }
 
-fn pool(limits: &RuntimeLimits) -> PoolingAllocationConfig {
+fn pool(limits: &CallLimits) -> PoolingAllocationConfig {
     let calls = limits.calls_max;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
@@ -56,5 +56,12 @@ fn pool(limits: &RuntimeLimits) -> PoolingAllocationConfig {
         .max_tables_per_module(limits.tables_max)
         .table_elements(limits.table_elements_max)
         .max_memory_size(limits.memory_bytes_max);
+    // Where the kernel (6.7 and newer) tells which pages a call has written, only those are put back, and the rest stays
+    // mapped. Where it does not, all that stays would be overwritten after each call, which costs more than it saves.
+    if limits.resident_bytes_max > 0 && PoolingAllocationConfig::is_pagemap_scan_available() {
+        pool.pagemap_scan(Enabled::Yes)
+            .linear_memory_keep_resident(limits.resident_bytes_max)
+            .table_keep_resident(limits.resident_bytes_max);
+    }
     pool
 }

@@ -140,7 +140,7 @@ fn small_number(seen: &[u8], at: usize) -> u32 {
 
 #[tokio::test]
 async fn the_closed_world_answers_the_same_for_the_same_step() {
-    let (runtime, component) = loaded(small(), &curious()).await;
+    let (runtime, component) = loaded(brief(), &curious()).await;
     let first = seen(&runtime, &component, "og1_a", EVENT_MS).await;
     let again = seen(&runtime, &component, "og1_a", EVENT_MS).await;
     assert_eq!(first, again, "the same step builds the same request");
@@ -185,7 +185,7 @@ async fn what_a_guest_prints_comes_to_its_log_before_what_follows() {
         (call $print (call $stdout) (i32.const 3000) (i32.const 1) (i32.const 1300))
         (call $log (i32.const 3) (i32.const 48) (i32.const 4) (i32.const 0) (i32.const 0))
         (call $print (call $stdout) (i32.const 56) (i32.const 3) (i32.const 1300))";
-    let (door, returned) = perform(small(), &asking(&format!("{print} {OK}"))).await;
+    let (door, returned) = perform(brief(), &asking(&format!("{print} {OK}"))).await;
     assert_eq!(returned, completed());
     let expected = [
         (LogLevel::Info, "a line of a log"),
@@ -201,7 +201,7 @@ async fn a_flood_of_output_is_bounded_and_harms_nobody() {
         (memory.fill (i32.const 65536) (i32.const 65) (i32.const 4000)) (i32.store8 (i32.const 69535) (i32.const 10))
         (loop $more (call $print (local.get $out) (i32.const 65536) (i32.const 4000) (i32.const 1300))
           (br_if $more (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))";
-    let (door, returned) = perform(small(), &asking(&format!("{print} {OK}"))).await;
+    let (door, returned) = perform(brief(), &asking(&format!("{print} {OK}"))).await;
     assert_eq!(returned, completed());
     let bytes: usize = door.log.iter().map(|(_, message)| message.len()).sum();
     assert!(bytes > 30_000 && bytes < (64 << 10) + 200, "{bytes}");
@@ -209,7 +209,7 @@ async fn a_flood_of_output_is_bounded_and_harms_nobody() {
 
 #[tokio::test]
 async fn leaving_by_exit_is_a_fault_of_the_connector() {
-    let (_, returned) = perform(small(), &asking("(call $exit (i32.const 1)) unreachable")).await;
+    let (_, returned) = perform(brief(), &asking("(call $exit (i32.const 1)) unreachable")).await;
     assert_eq!(
         returned,
         Err(Stop::Trap("it exited with status 1 instead of returning".to_owned()))
@@ -219,7 +219,7 @@ async fn leaving_by_exit_is_a_fault_of_the_connector() {
 #[tokio::test]
 async fn too_much_randomness_at_once_and_too_many_handles_are_refused() {
     let (_, returned) = perform(
-        small(),
+        brief(),
         &asking("(call $bytes (i64.const 1048577) (i32.const 1300)) unreachable"),
     )
     .await;
@@ -228,7 +228,7 @@ async fn too_much_randomness_at_once_and_too_many_handles_are_refused() {
         "{returned:?}"
     );
     let (_, returned) = perform(
-        small(),
+        brief(),
         &asking("(loop $ever (drop (call $stdout)) (br $ever)) unreachable"),
     )
     .await;

@@ -9,7 +9,7 @@ use handmade::Guest;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_bytes_are_compiled_once() {
     let folder = tempfile::tempdir().unwrap();
-    let runtime = Runtime::new(small(), Some(&folder.path().join("cache"))).unwrap();
+    let runtime = Runtime::new(brief(), Some(&folder.path().join("cache"))).unwrap();
     let bytes = Guest::default().build();
     let (one, two) = tokio::join!(runtime.load(&bytes), runtime.load(&bytes));
     let (one, two) = (one.unwrap(), two.unwrap());
@@ -18,7 +18,7 @@ async fn the_same_bytes_are_compiled_once() {
     assert_eq!(runtime.cache_hits_and_misses().0, 0);
     assert!(runtime.cache_hits_and_misses().1 > 0);
 
-    let next = Runtime::new(small(), Some(&folder.path().join("cache"))).unwrap();
+    let next = Runtime::new(brief(), Some(&folder.path().join("cache"))).unwrap();
     let again = next.load(&bytes).await.unwrap();
     assert_eq!(again.digest(), one.digest());
     assert!(next.cache_hits_and_misses().0 > 0 && next.cache_hits_and_misses().1 == 0);
@@ -30,17 +30,17 @@ async fn the_same_bytes_are_compiled_once() {
 fn the_cache_folder_is_ours_alone_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
-    Runtime::new(small(), Some(&cache)).unwrap();
+    Runtime::new(brief(), Some(&cache)).unwrap();
     assert_eq!(cache.metadata().unwrap().permissions().mode() & 0o777, 0o700);
 
     std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o750)).unwrap();
-    let error = Runtime::new(small(), Some(&cache)).unwrap_err().to_string();
+    let error = Runtime::new(brief(), Some(&cache)).unwrap_err().to_string();
     assert!(error.contains("mode 750") && error.contains("Remove it"), "{error}");
 
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(folder.path(), &link).unwrap();
     assert!(
-        Runtime::new(small(), Some(&link))
+        Runtime::new(brief(), Some(&link))
             .unwrap_err()
             .to_string()
             .contains("not a folder")
@@ -48,7 +48,7 @@ fn the_cache_folder_is_ours_alone_or_refused() {
 
     let nowhere = folder.path().join("no/such");
     assert!(matches!(
-        Runtime::new(small(), Some(&nowhere)),
+        Runtime::new(brief(), Some(&nowhere)),
         Err(RuntimeError::CacheFolder { .. })
     ));
 }

@@ -10,10 +10,8 @@ use handmade::{Guest, LOOP, OK, send};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_calls_keep_pace_beside_guests_that_compute_for_ever() {
-    let limits = RuntimeLimits {
-        cpu_ms_max: 500,
-        ..RuntimeLimits::default()
-    };
+    let mut limits = RuntimeLimits::default();
+    limits.small.cpu_ms_max = 500;
     let runtime = runtime(limits);
     let looping = runtime.load(&Guest::performing(LOOP).build()).await.unwrap();
     let normal = runtime

@@ -29,7 +29,7 @@ async fn told(on: &(Runtime, Component), key: &str, script: &str) -> (Recorder, 
 
 #[tokio::test]
 async fn the_puppet_is_stopped_in_each_way() {
-    let puppet = puppet(small()).await;
+    let puppet = puppet(brief()).await;
     let stop = async |script| told(&puppet, "key", script).await.1.unwrap_err();
     assert_eq!(stop(r#"{"op":"loop"}"#).await, Stop::Cpu);
     assert_eq!(stop(r#"{"op":"grow"}"#).await, Stop::Memory);
@@ -45,7 +45,7 @@ async fn the_puppet_is_stopped_in_each_way() {
 
 #[tokio::test]
 async fn what_the_puppet_asks_of_wasi_is_the_same_for_the_same_step() {
-    let puppet = puppet(small()).await;
+    let puppet = puppet(brief()).await;
     let seen = async |key: &str| match told(&puppet, key, r#"{"op":"wasi"}"#).await.1 {
         Ok(PerformReturn::Completed(output)) => {
             serde_json::from_str::<serde_json::Value>(&output).unwrap()["wasi"].clone()
@@ -60,7 +60,7 @@ async fn what_the_puppet_asks_of_wasi_is_the_same_for_the_same_step() {
 
 #[tokio::test]
 async fn the_puppet_sleeps_an_hour_at_once_and_its_floods_are_bounded() {
-    let puppet = puppet(small()).await;
+    let puppet = puppet(brief()).await;
     let script =
         r#"{"op":"sleep","ms":3600000},{"op":"log","lines":500,"bytes":100},{"op":"print","lines":100,"bytes":100}"#;
     let (door, returned) = told(&puppet, "key", script).await;
@@ -70,7 +70,7 @@ async fn the_puppet_sleeps_an_hour_at_once_and_its_floods_are_bounded() {
 
 #[tokio::test]
 async fn the_puppet_sends_and_reports_what_it_is_told() {
-    let puppet = puppet(small()).await;
+    let puppet = puppet(brief()).await;
     let script = r#"{"op":"send","path":"/effects","json":{"key":"{{key}}"}},
         {"op":"rejected","code":"bad","message":"no","fields":[["/a","wrong"]],"retry_after_ms":5}"#;
     let (door, returned) = told(&puppet, "og1_x", script).await;

@@ -12,7 +12,7 @@ fn trap(returned: Result<PerformReturn, Stop>) -> String {
 
 #[tokio::test]
 async fn a_guest_that_computes_for_ever_is_cut_by_its_cpu_budget() {
-    let (_, returned) = perform(small(), &Guest::performing(LOOP)).await;
+    let (_, returned) = perform(brief(), &Guest::performing(LOOP)).await;
     assert_eq!(returned, Err(Stop::Cpu));
 }
 
@@ -22,13 +22,13 @@ async fn a_start_function_that_computes_for_ever_is_cut_as_well() {
         extra: format!("(func $begin {LOOP}) (start $begin)"),
         ..Guest::default()
     };
-    assert_eq!(perform(small(), &guest).await.1, Err(Stop::Cpu));
+    assert_eq!(perform(brief(), &guest).await.1, Err(Stop::Cpu));
 }
 
 #[tokio::test]
 async fn a_guest_that_calls_the_host_for_ever_is_cut_by_its_cpu_budget() {
     let (door, returned) = perform(
-        small(),
+        brief(),
         &Guest::performing(&format!("(loop $ever {LOG} (br $ever)) unreachable")),
     )
     .await;
@@ -38,10 +38,7 @@ async fn a_guest_that_calls_the_host_for_ever_is_cut_by_its_cpu_budget() {
 
 #[tokio::test]
 async fn waiting_in_the_door_costs_no_cpu_time() {
-    let limits = RuntimeLimits {
-        cpu_ms_max: 20,
-        ..small()
-    };
+    let limits = small(|call| call.cpu_ms_max = 20);
     let (runtime, component) = loaded(
         limits,
         &Guest::performing(&format!("{}{}{OK}", send(16, 11), send(16, 11))),
@@ -56,7 +53,7 @@ async fn waiting_in_the_door_costs_no_cpu_time() {
 async fn a_guest_that_waits_in_the_door_is_cut_by_the_wall_clock_and_the_evidence_stays() {
     let limits = RuntimeLimits {
         wall_clock_ms_max: 100,
-        ..small()
+        ..brief()
     };
     let (runtime, component) = loaded(limits, &Guest::performing(&format!("{}{OK}", send(16, 11)))).await;
     let door = Recorder::waiting(Duration::from_secs(60));
@@ -72,9 +69,8 @@ async fn a_guest_that_waits_in_the_door_is_cut_by_the_wall_clock_and_the_evidenc
 #[tokio::test]
 async fn a_guest_that_takes_its_cpu_time_too_slowly_is_cut_by_the_wall_clock() {
     let limits = RuntimeLimits {
-        cpu_ms_max: 60_000,
         wall_clock_ms_max: 100,
-        ..small()
+        ..small(|call| call.cpu_ms_max = 60_000)
     };
     assert_eq!(perform(limits, &Guest::performing(LOOP)).await.1, Err(Stop::WallClock));
 }
@@ -82,19 +78,19 @@ async fn a_guest_that_takes_its_cpu_time_too_slowly_is_cut_by_the_wall_clock() {
 #[tokio::test]
 async fn a_guest_that_grows_for_ever_is_told_apart_as_memory() {
     let body = "(loop $ever (drop (memory.grow (i32.const 16))) (br $ever)) unreachable";
-    assert_eq!(perform(small(), &Guest::performing(body)).await.1, Err(Stop::Memory));
+    assert_eq!(perform(brief(), &Guest::performing(body)).await.1, Err(Stop::Memory));
     let at_once = "(drop (memory.grow (i32.const 65535))) unreachable";
-    assert_eq!(perform(small(), &Guest::performing(at_once)).await.1, Err(Stop::Memory));
+    assert_eq!(perform(brief(), &Guest::performing(at_once)).await.1, Err(Stop::Memory));
 }
 
 #[tokio::test]
 async fn memory_up_to_the_limit_is_given() {
     // 4 pages at the start and 1,020 more are 64 MiB.
     let body = format!("(if (i32.eq (memory.grow (i32.const 1020)) (i32.const -1)) (then unreachable)) {OK}");
-    assert_eq!(perform(small(), &Guest::performing(&body)).await.1, completed());
+    assert_eq!(perform(brief(), &Guest::performing(&body)).await.1, completed());
     let one_more = format!("(drop (memory.grow (i32.const 1021))) {OK}");
     assert_eq!(
-        perform(small(), &Guest::performing(&one_more)).await.1,
+        perform(brief(), &Guest::performing(&one_more)).await.1,
         Err(Stop::Memory)
     );
 }
@@ -112,12 +108,12 @@ async fn memory_is_summed_over_all_memories() {
         perform: two,
         ..Guest::default()
     };
-    assert_eq!(perform(small(), &guest).await.1, Err(Stop::Memory));
+    assert_eq!(perform(brief(), &guest).await.1, Err(Stop::Memory));
 }
 
 #[tokio::test]
 async fn a_trap_says_what_happened() {
-    let why = trap(perform(small(), &Guest::performing("unreachable")).await.1);
+    let why = trap(perform(brief(), &Guest::performing("unreachable")).await.1);
     assert!(why.contains("gave up"), "{why}");
     let deep = Guest {
         extra: "(func $deep (param i64) (result i64) (i64.add (call $deep (i64.add (local.get 0) (i64.const 1))) (i64.const 1)))"
@@ -125,7 +121,7 @@ async fn a_trap_says_what_happened() {
         perform: "(drop (call $deep (i64.const 0))) unreachable".to_owned(),
         ..Guest::default()
     };
-    let why = trap(perform(small(), &deep).await.1);
+    let why = trap(perform(brief(), &deep).await.1);
     assert!(why.contains("out of stack"), "{why}");
 }
 
@@ -141,11 +137,11 @@ async fn an_output_that_is_too_large_is_a_fault_of_the_connector() {
         ..Guest::default()
     }
     };
-    let (_, returned) = perform(small(), &returning(1 << 20)).await;
+    let (_, returned) = perform(brief(), &returning(1 << 20)).await;
     assert!(matches!(returned, Ok(PerformReturn::Completed(output)) if output.len() == 1 << 20));
-    let why = trap(perform(small(), &returning((1 << 20) + 1)).await.1);
+    let why = trap(perform(brief(), &returning((1 << 20) + 1)).await.1);
     assert!(why.contains("1048577 bytes; 1048576 are allowed"), "{why}");
-    let why = trap(perform(small(), &returning(10 << 20)).await.1);
+    let why = trap(perform(brief(), &returning(10 << 20)).await.1);
     assert!(why.contains("fuel"), "not even taken over: {why}");
 }
 
@@ -156,9 +152,9 @@ async fn a_request_that_is_too_large_never_reaches_the_door() {
         pages: 200,
         ..Guest::default()
     };
-    let (door, returned) = perform(small(), &guest(4 << 20)).await;
+    let (door, returned) = perform(brief(), &guest(4 << 20)).await;
     assert_eq!((returned, door.requests[0].body.len()), (completed(), 4 << 20));
-    let (door, returned) = perform(small(), &guest(9 << 20)).await;
+    let (door, returned) = perform(brief(), &guest(9 << 20)).await;
     trap(returned);
     assert!(door.requests.is_empty());
 }
@@ -169,7 +165,7 @@ async fn a_flood_of_log_lines_is_bounded_and_counted() {
         "(local $left i32) (local.set $left (i32.const 10000))
          (loop $more {LOG} (br_if $more (local.tee $left (i32.sub (local.get $left) (i32.const 1))))) {OK}"
     );
-    let (door, returned) = perform(small(), &Guest::performing(&body)).await;
+    let (door, returned) = perform(brief(), &Guest::performing(&body)).await;
     assert_eq!((returned, door.log.len()), (completed(), 201));
     let (level, last) = &door.log[200];
     assert_eq!(*level, LogLevel::Warn);
@@ -186,7 +182,7 @@ async fn long_log_lines_are_cut_and_their_bytes_summed() {
         ),
         ..Guest::default()
     };
-    let (door, returned) = perform(small(), &guest).await;
+    let (door, returned) = perform(brief(), &guest).await;
     assert_eq!(returned, completed());
     let bytes: usize = door.log.iter().map(|(_, message)| message.len()).sum();
     assert!(door.log[0].1.len() == 4096 && bytes < (64 << 10) + 200, "{bytes}");
@@ -200,17 +196,14 @@ async fn nothing_is_sent_while_the_component_starts() {
         perform: format!("(if (i32.eqz (i32.load8_u (i32.const 1200))) (then unreachable)) {OK}"),
         ..Guest::default()
     };
-    let (door, returned) = perform(small(), &guest).await;
+    let (door, returned) = perform(brief(), &guest).await;
     assert_eq!(returned, completed());
     assert!(door.requests.is_empty());
 }
 
 #[tokio::test]
 async fn without_room_it_is_busy_and_the_guest_did_not_start() {
-    let limits = RuntimeLimits {
-        calls_max: 2,
-        ..small()
-    };
+    let limits = small(|call| call.calls_max = 2);
     let (runtime, component) = loaded(limits, &Guest::performing(&format!("{}{OK}", send(16, 11)))).await;
     let waiting = || {
         runtime.perform(
@@ -239,7 +232,7 @@ async fn without_room_it_is_busy_and_the_guest_did_not_start() {
 async fn nothing_is_kept_from_one_call_to_the_next() {
     let body =
         format!("(if (i32.load (i32.const 4096)) (then unreachable)) (i32.store (i32.const 4096) (i32.const 1)) {OK}");
-    let (runtime, component) = loaded(small(), &Guest::performing(&body)).await;
+    let (runtime, component) = loaded(brief(), &Guest::performing(&body)).await;
     for _ in 0..20 {
         let (_, returned) = runtime
             .perform(&component, call("key"), EVENT_MS, Recorder::default())
