@@ -17,6 +17,7 @@ use crate::clock::SharedClock;
 use crate::executor::{DecisionError, Executor};
 use crate::ledger::{Ledger, LedgerError, Page};
 use crate::problem::Problem;
+use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Router, middleware};
@@ -25,8 +26,11 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Bytes of a request's body: an installation folder with its connectors goes through here.
-const BODY_BYTES_MAX: usize = 64 << 20;
+/// Bytes of a request's body. The largest is the output that a person gives when they resolve a step.
+const BODY_BYTES_MAX: usize = 4 << 20;
+/// Bytes of an installation folder with its new connectors, of which one that brings an interpreter has up to 27 MB as
+/// base64. Only `apply` takes so much.
+const FOLDER_BYTES_MAX: usize = 128 << 20;
 
 /// What the API works with.
 pub struct Api {
@@ -58,7 +62,10 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/connectors", get(installation::connectors))
         .route("/connections", get(installation::connections))
         .route("/counts", get(health::counts))
-        .route("/apply", post(installation::apply))
+        .route(
+            "/apply",
+            post(installation::apply).layer(DefaultBodyLimit::max(FOLDER_BYTES_MAX)),
+        )
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing here; the API is at /api/v1/…"))
         .method_not_allowed_fallback(async || {
             Problem::new(
@@ -66,7 +73,7 @@ pub fn router(api: Arc<Api>) -> Router {
                 "not with this method; listings are read with GET, and changes are made with POST",
             )
         })
-        .layer(axum::extract::DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(Arc::clone(&api), guard::admit));
     Router::new()
         .nest("/api/v1", guarded)

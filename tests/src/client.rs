@@ -74,6 +74,16 @@ impl Client {
         self.api("POST", path, body).await.unwrap()
     }
 
+    /// Applies files, each `{path, base64}` or `{path, digest}`, with `--approve` for these connections; whatever is
+    /// answered comes back.
+    ///
+    /// # Panics
+    /// Nothing is answered.
+    pub async fn apply(&self, files: &[Value], approve: &[&str]) -> Answer {
+        let body = serde_json::json!({ "files": files, "approve": approve });
+        self.api("POST", "apply", &body).await.unwrap()
+    }
+
     async fn api(&self, method: &str, path: &str, body: &Value) -> io::Result<Answer> {
         let bearer = format!("Bearer {}", self.token);
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];

@@ -31,11 +31,15 @@ impl Folder {
     /// # Panics
     /// The folder cannot be made.
     pub fn new() -> Folder {
-        let folder = Folder(tempfile::tempdir().unwrap());
-        for name in ["http", "puppet"] {
-            folder.write(&format!("connectors/{name}.wasm"), &connectors::wasm(name));
-        }
-        folder
+        Folder::empty().connector("http").connector("puppet")
+    }
+
+    /// Without anything.
+    ///
+    /// # Panics
+    /// The folder cannot be made.
+    pub fn empty() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
     }
 
     /// Where it is.

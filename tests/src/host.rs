@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use oncegate::clock::{ManualClock, SharedClock};
 use oncegate::config::Config;
 use oncegate::ledger::{Page, ReviewItem};
+use oncegate::runtime::{Runtime, RuntimeLimits};
 use oncegate::serve::Server;
 use oncegate_domain::id::Id;
 use oncegate_domain::step::State;
@@ -143,8 +144,7 @@ impl TestHost {
     /// # Panics
     /// The folder cannot be read.
     pub async fn apply_approving(&self, folder: &Folder, approve: &[&str]) -> Result<String, String> {
-        let body = json!({ "files": files(folder.path()), "approve": approve });
-        let answer = self.client.post("apply", &body).await;
+        let answer = self.client.apply(&files(folder.path()), approve).await;
         match answer.status {
             200 => Ok(answer.json()["plan"].as_str().unwrap_or_default().to_owned()),
             _ => Err(answer.json()["detail"].as_str().unwrap_or(&answer.text).to_owned()),
@@ -327,7 +327,11 @@ fn client(data: &Path, server: &Server) -> Client {
     }
 }
 
-fn files(folder: &Path) -> Vec<Value> {
+/// A folder's files as the API takes them.
+///
+/// # Panics
+/// They cannot be read.
+pub fn files(folder: &Path) -> Vec<Value> {
     let mut files = Vec::new();
     for sub in ["connectors", "connections", "flows"] {
         let Ok(entries) = std::fs::read_dir(folder.join(sub)) else {
@@ -346,10 +350,28 @@ fn files(folder: &Path) -> Vec<Value> {
 /// Compiled connectors of an earlier test of this process. A host of its own for each test is dear otherwise.
 static COMPILED: Mutex<Option<TempDir>> = Mutex::new(None);
 
+/// A runtime that keeps what it compiles for every host that this process starts from now on: a connector that brings an
+/// interpreter takes longer to compile than a test waits for anything.
+///
+/// # Panics
+/// There is none to be had.
+pub fn runtime_ahead() -> Runtime {
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = compiled.get_or_insert_with(private_dir);
+    Runtime::new(RuntimeLimits::default(), Some(folder.path())).unwrap()
+}
+
+/// The runtime takes compiled code from nowhere else.
+fn private_dir() -> TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let private = std::fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().permissions(private).tempdir().unwrap()
+}
+
 fn keep_compiled(data: &Path) {
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if compiled.is_none() {
-        let kept = tempfile::tempdir().unwrap();
+        let kept = private_dir();
         copy_folder(&data.join("cache"), kept.path());
         *compiled = Some(kept);
     }

@@ -2,7 +2,7 @@
 
 use super::extract::{Asked, Sent};
 use super::guard::Caller;
-use super::{Api, PageQuery, ledger_problem, view};
+use super::{Api, FOLDER_BYTES_MAX, PageQuery, ledger_problem, view};
 use crate::catalog::RequestKind;
 use crate::catalog::folder::{FolderError, PARTS};
 use crate::ledger::StoredConnection;
@@ -107,14 +107,18 @@ pub(super) struct ApplyBody {
 struct File {
     /// Relative to the folder.
     path: String,
-    base64: String,
+    /// The bytes.
+    base64: Option<String>,
+    /// In place of the bytes of a connector that this host has already: `sha256:…`.
+    digest: Option<String>,
 }
 
 pub(super) async fn apply(
     State(api): State<Arc<Api>>,
     Extension(Caller(who)): Extension<Caller>,
-    Sent(body): Sent<ApplyBody>,
+    body: Result<Sent<ApplyBody>, Problem>,
 ) -> Result<Json<Value>, Problem> {
+    let Sent(body) = body.map_err(too_large)?;
     let failed = |error: std::io::Error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
     let folder = tempfile::tempdir().map_err(failed)?;
     for part in PARTS {
@@ -122,13 +126,7 @@ pub(super) async fn apply(
     }
     for file in &body.files {
         let path = inside(folder.path(), &file.path)?;
-        let wrong = |_| {
-            Problem::new(
-                StatusCode::BAD_REQUEST,
-                format!("{}: the content is not base64", file.path),
-            )
-        };
-        let bytes = STANDARD.decode(&file.base64).map_err(wrong)?;
+        let bytes = content(&api, file).await?;
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
@@ -154,6 +152,34 @@ pub(super) async fn apply(
     Ok(Json(
         json!({ "applied": !body.dry_run, "plan": said, "waiting": waiting, "warnings": warnings }),
     ))
+}
+
+async fn content(api: &Api, file: &File) -> Result<Vec<u8>, Problem> {
+    let wrong = |what: String| Problem::new(StatusCode::BAD_REQUEST, format!("{}: {what}", file.path));
+    match (&file.base64, &file.digest) {
+        (Some(text), None) => STANDARD
+            .decode(text)
+            .map_err(|_| wrong("the content is not base64".to_owned())),
+        (None, Some(digest)) => {
+            let known = api.ledger.connector(digest).await.map_err(ledger_problem)?;
+            known
+                .map(|known| known.bytes)
+                .ok_or_else(|| wrong(format!("this host has no connector {digest}; send it as base64")))
+        }
+        (None, None) | (Some(_), Some(_)) => Err(wrong("give either base64 or digest".to_owned())),
+    }
+}
+
+/// Says how a folder gets in that is too large to be sent.
+fn too_large(problem: Problem) -> Problem {
+    if problem.status != StatusCode::PAYLOAD_TOO_LARGE {
+        return problem;
+    }
+    let detail = format!(
+        "the new files of the folder have more than {FOLDER_BYTES_MAX} bytes together; apply fewer new connectors at a \
+         time, or put the folder on the host's machine and use `oncegate serve --apply`"
+    );
+    Problem { detail, ..problem }
 }
 
 /// A file's place in the folder. A path that leads out of it would write where the host may and the caller may not.

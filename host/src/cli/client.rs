@@ -5,6 +5,9 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use std::time::Duration;
 
+/// How long a host may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
 /// A host that answers.
 pub struct Client {
     base: String,
@@ -37,7 +40,7 @@ impl Client {
         };
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(60)))
+            .timeout_global(Some(ANSWER_WITHIN))
             .build()
             .into();
         Ok(Self { base, token, agent })
@@ -51,7 +54,13 @@ impl Client {
 
     /// Changes.
     pub fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.post_within(ANSWER_WITHIN, path, body)
+    }
+
+    /// Changes what may take the host longer.
+    pub fn post_within(&self, within: Duration, path: &str, body: &Value) -> anyhow::Result<Value> {
         let request = self.agent.post(self.url(path)).header("authorization", self.bearer());
+        let request = request.config().timeout_global(Some(within)).build();
         self.answer(
             request
                 .header("content-type", "application/json")

@@ -4,6 +4,7 @@ use super::client::{Client, query};
 use super::runs::items;
 use super::terminal::{escape, say, table};
 use super::{Listing, Place, print, text};
+use crate::catalog::digest_of;
 use crate::catalog::folder::{FileProblem, read};
 use crate::config::Config;
 use anyhow::anyhow;
@@ -11,7 +12,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
@@ -27,12 +30,13 @@ pub struct ApplyArgs {
 }
 
 pub fn apply(place: &Place, args: &ApplyArgs) -> anyhow::Result<()> {
-    let files = files(&args.folder)?;
+    let client = Client::new(place)?;
+    let files = files(&client, &args.folder)?;
     // Not the installation's but the host's own: checked here, so that a mistake in it is not found at the next start.
     let has_config = Config::is_in(&args.folder);
     Config::read(&args.folder)?;
     let body = json!({ "files": files, "dry_run": args.dry_run, "approve": args.approve });
-    let answer = Client::new(place)?.post("apply", &body)?;
+    let answer = client.post_within(APPLY_WITHIN, "apply", &body)?;
     for line in text(&answer, "plan").lines() {
         say(&format!("{}\n", escape(line)));
     }
@@ -48,15 +52,27 @@ pub fn apply(place: &Place, args: &ApplyArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files of the folder that describe the installation, as the API takes them. What else lies there stays there.
-fn files(folder: &Path) -> anyhow::Result<Vec<Value>> {
+/// New connectors are compiled before the host answers: one that brings an interpreter takes 10 s and more.
+const APPLY_WITHIN: Duration = Duration::from_secs(600);
+
+/// The files of the folder that describe the installation, as the API takes them: of a connector that the host has, only
+/// the digest. What else lies there stays there.
+fn files(client: &Client, folder: &Path) -> anyhow::Result<Vec<Value>> {
     let said = |problems: Vec<FileProblem>| {
         let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow!(said.join("\n"))
     };
     let folder = read(folder).map_err(said)?;
+    let connectors = client.get("connectors")?;
+    let known: BTreeSet<&str> = items(&connectors).filter_map(|item| item["digest"].as_str()).collect();
     let file = |path: &str, bytes: &[u8]| json!({ "path": path, "base64": STANDARD.encode(bytes) });
-    let connectors = folder.connectors.iter().map(|(path, bytes)| file(path, bytes));
+    let connectors = folder.connectors.iter().map(|(path, bytes)| {
+        let digest = digest_of(bytes);
+        match known.contains(digest.as_str()) {
+            true => json!({ "path": path, "digest": digest }),
+            false => file(path, bytes),
+        }
+    });
     let texts = folder.connections.iter().chain(&folder.flows);
     let texts = texts.map(|(path, text)| file(path, text.as_bytes()));
     let examples = folder.examples.iter();

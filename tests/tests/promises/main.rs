@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails loudly")]
 
 mod accepting;
+mod applying;
 mod asking_people;
 mod bad_files;
 mod closed_world;
