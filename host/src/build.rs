@@ -1,9 +1,11 @@
-//! `oncegate connector build` and `connector check`: from an author's folder to one `.wasm` file that describes itself.
+//! `oncegate connector build`, `pack` and `check`: from an author's folder, or from a component that another toolchain
+//! made, to one `.wasm` file that describes itself.
 //!
-//! The source is compiled twice: once to ask the code for its schemas, once for the component. It is a tool for authors
+//! Rust sources are compiled twice: once to ask the code for its schemas, once for the component. It is a tool for authors
 //! and knows nothing of a running host: no ledger, no connections, no network but cargo's and rustup's own.
 
 mod cargo;
+mod pack;
 pub mod scaffold;
 pub mod sources;
 mod toolchain;
@@ -11,7 +13,10 @@ mod toolchain;
 use crate::catalog::Problem;
 use crate::catalog::manifest::Manifest;
 use crate::catalog::section::{self, SectionError};
-use crate::runtime::{DescribeError, LoadError, check_core_imports, check_interface, describe};
+use crate::runtime::{
+    DescribeError, LoadError, RuntimeLimits, Size, check_core_imports, check_interface, check_size, describe,
+};
+pub use pack::{PackOptions, pack};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +38,8 @@ pub struct BuildReport {
     pub bytes: usize,
     /// `sha256:…`
     pub digest: String,
+    /// Which limits its calls have.
+    pub size: Size,
     /// What it says about itself.
     pub manifest: Manifest,
 }
@@ -57,6 +64,15 @@ pub enum BuildError {
         file: String,
         /// Why.
         why: String,
+    },
+    /// Packing would write over the component.
+    #[error(
+        "{file} is the component that is packed; to pack it again after a change, it is needed as it is\n  to mend: name \
+         another file with --out"
+    )]
+    OverComponent {
+        /// The component.
+        file: String,
     },
     /// The manifest breaks rules.
     #[error("{}", said(file, problems))]
@@ -137,6 +153,28 @@ pub enum BuildError {
         "no component can be made of it: {0}\n  to mend: use the SDK's export macro exactly once, at the root of the crate"
     )]
     Encode(String),
+    /// The author's schemas cannot be read.
+    #[error(
+        "{file}: {what}\n  to mend: write {{\"settings\": SCHEMA, \"actions\": {{\"NAME\": {{\"input\": SCHEMA, \"output\": SCHEMA}}}}}}; \
+         `settings` may be left out"
+    )]
+    Schemas {
+        /// The file, with line and column where they are known.
+        file: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The component to be packed describes itself already.
+    #[error(
+        "{file}: it carries a manifest already, of {what}\n  to mend: pack the component that your toolchain wrote; one from \
+         `oncegate connector build` or `pack` needs no packing"
+    )]
+    Packed {
+        /// The component.
+        file: String,
+        /// Name and version in the manifest.
+        what: String,
+    },
     /// The component does not describe itself.
     #[error("{file}: {why}")]
     Section {
@@ -172,6 +210,7 @@ fn interface(why: &LoadError) -> String {
             format!("it imports `{name}`, which no connector may have\n  usually from: {usually}\n  to mend: {mend}")
         }
         LoadError::TooLarge { .. }
+        | LoadError::NeedsTooMuch { .. }
         | LoadError::NotWasm
         | LoadError::CoreModule
         | LoadError::Malformed(_)
@@ -188,7 +227,8 @@ fn interface(why: &LoadError) -> String {
 /// What, where, and how to mend it.
 pub fn run(options: BuildOptions) -> Result<BuildReport, BuildError> {
     let manifest_file = options.path.join("connector.toml");
-    let manifest = read_manifest(&manifest_file)?;
+    let mend = "name the folder of a connector, where connector.toml stands beside Cargo.toml; `oncegate connector new` makes one";
+    let manifest = read_manifest(&manifest_file, mend)?;
     let package = cargo::find(&options.path)?;
     let toolchain = toolchain::find(&options.path)?;
     let describing = cargo::build(&package, &toolchain, cargo::Which::Describing)?;
@@ -230,30 +270,41 @@ pub fn check(path: &Path) -> Result<BuildReport, BuildError> {
     let bytes = std::fs::read(path).map_err(|error| BuildError::Read {
         file: path.display().to_string(),
         why: error.to_string(),
-        mend: "name a .wasm file made by `oncegate connector build`",
+        mend: "name a .wasm file made by `oncegate connector build` or `pack`",
     })?;
     inspect(path, &bytes)
 }
 
 fn inspect(file: &Path, bytes: &[u8]) -> Result<BuildReport, BuildError> {
-    let name = || file.display().to_string();
-    check_interface(bytes).map_err(|why| BuildError::Interface { file: name(), why })?;
-    let description = section::read(bytes).map_err(|why| BuildError::Section { file: name(), why })?;
+    check_interface(bytes).map_err(|why| bad_component(file, why))?;
+    let size = check_size(bytes, &RuntimeLimits::default()).map_err(|why| bad_component(file, why))?;
+    let description = section::read(bytes).map_err(|why| BuildError::Section {
+        file: file.display().to_string(),
+        why,
+    })?;
     let digest = crate::catalog::digest_of(bytes);
     Ok(BuildReport {
         file: file.to_owned(),
         bytes: bytes.len(),
         digest,
+        size,
         manifest: description.manifest,
     })
 }
 
-fn read_manifest(file: &Path) -> Result<Manifest, BuildError> {
+fn bad_component(file: &Path, why: LoadError) -> BuildError {
+    BuildError::Interface {
+        file: file.display().to_string(),
+        why,
+    }
+}
+
+fn read_manifest(file: &Path, mend: &'static str) -> Result<Manifest, BuildError> {
     let name = || file.display().to_string();
     let source = std::fs::read_to_string(file).map_err(|error| BuildError::Read {
         file: name(),
         why: error.to_string(),
-        mend: "name the folder of a connector, where connector.toml stands beside Cargo.toml; `oncegate connector new` makes one",
+        mend,
     })?;
     Manifest::parse(&source).map_err(|problems| BuildError::Manifest { file: name(), problems })
 }
@@ -319,6 +370,11 @@ impl fmt::Display for BuildReport {
         writeln!(f, "  file    {}", self.file.display())?;
         writeln!(f, "  size    {} KB", self.bytes.div_ceil(1000))?;
         writeln!(f, "  digest  {}", self.digest)?;
+        let runs = match self.size {
+            Size::Small => "as one of many, in up to 64 MB",
+            Size::Large => "as a large one: few at once, in up to 256 MB",
+        };
+        writeln!(f, "  runs    {runs}")?;
         writeln!(f, "What it may do:")?;
         crate::catalog::rights::of(manifest)
             .iter()

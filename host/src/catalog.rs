@@ -10,7 +10,7 @@ pub mod connection;
 mod document;
 mod earlier;
 pub mod folder;
-mod json;
+pub(crate) mod json;
 pub mod manifest;
 pub mod requests;
 pub mod rights;

@@ -28,7 +28,7 @@ pub use engine::{Runtime, RuntimeError};
 pub use interface::{check_core_imports, check_interface};
 pub use limits::{CallLimits, RuntimeLimits};
 pub use outcome::{Call, GuestDoubt, LookupReturn, PerformReturn, Problem, Stop};
-pub use size::Size;
+pub use size::{Size, check_size};
 
 /// What `wit/` becomes in Rust. The only code that is generated here.
 #[allow(missing_docs, reason = "generated; the WIT carries the comments")]

@@ -78,7 +78,10 @@ pub enum SectionError {
     #[error("this is no WebAssembly component ({0}); build it with `oncegate connector build`")]
     NoComponent(String),
     /// No section.
-    #[error("the component has no section {SECTION}; build it with `oncegate connector build`")]
+    #[error(
+        "the component has no section {SECTION}; build it with `oncegate connector build`, or give it one with `oncegate \
+         connector pack`"
+    )]
     Missing,
     /// More than one.
     #[error("the component has {0} sections {SECTION}, and exactly one may be there; build it afresh")]

@@ -3,7 +3,7 @@
 use super::installation::{What, list};
 use super::{Listing, Place, builtin, call};
 use crate::build::scaffold::{self, Template};
-use crate::build::{self, BuildOptions};
+use crate::build::{self, BuildOptions, PackOptions};
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,21 @@ pub enum ConnectorCommand {
         /// The crate's folder, with its `connector.toml`.
         path: PathBuf,
         /// Where the connector goes; else target/connectors/NAME.wasm.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Make a connector of a component that another toolchain built: put manifest and schemas in, and say in words what it
+    /// may do.
+    Pack {
+        /// The component, as its toolchain wrote it.
+        component: PathBuf,
+        /// The manifest.
+        #[arg(long, value_name = "FILE", default_value = "connector.toml")]
+        manifest: PathBuf,
+        /// The JSON Schemas of settings, inputs and outputs.
+        #[arg(long, value_name = "FILE", default_value = "schemas.json")]
+        schemas: PathBuf,
+        /// Where the connector goes; else NAME.wasm beside the component.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
@@ -66,6 +81,20 @@ pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<bool> {
                 out: out.clone(),
             };
             print!("{}", build::run(options)?);
+        }
+        ConnectorCommand::Pack {
+            component,
+            manifest,
+            schemas,
+            out,
+        } => {
+            let options = PackOptions {
+                component: component.clone(),
+                manifest: manifest.clone(),
+                schemas: schemas.clone(),
+                out: out.clone(),
+            };
+            print!("{}", build::pack(&options)?);
         }
         ConnectorCommand::Check { file } => print!("{}", build::check(file)?),
         ConnectorCommand::Call(args) => return call::run(place, args),

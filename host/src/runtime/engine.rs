@@ -16,7 +16,7 @@ use wasmtime::Cache;
 use super::component::{Compiled, Component, LoadError};
 use super::interface::check_interface;
 use super::limits::RuntimeLimits;
-use super::size::Size;
+use super::size::{Size, check_size};
 pub(super) use config::features;
 pub(super) use pool::Pool;
 
@@ -88,15 +88,8 @@ impl Runtime {
     /// # Errors
     /// It is refused; nothing of it has run.
     pub async fn load(&self, bytes: &[u8]) -> Result<Component, LoadError> {
-        let bytes_max = self.0.limits.component_bytes_max;
-        if bytes.len() > bytes_max {
-            return Err(LoadError::TooLarge {
-                bytes: bytes.len(),
-                bytes_max,
-            });
-        }
         check_interface(bytes)?;
-        let size = Size::of(bytes, &self.0.limits)?;
+        let size = check_size(bytes, &self.0.limits)?;
         let digest = format!("sha256:{}", data_encoding::HEXLOWER.encode(&Sha256::digest(bytes)));
         let mut compiled = self.0.compiled.lock().await;
         if let Some(known) = compiled.get(&digest).and_then(Weak::upgrade) {

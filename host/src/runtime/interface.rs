@@ -13,7 +13,7 @@ const ACTIONS: &str = "oncegate:connector/actions@0.1.0";
 /// What `connector check` asks, without compiling: a component, its imports and its exports, by name.
 ///
 /// # Errors
-/// The first [`LoadError`] found; the size is not looked at here.
+/// The first [`LoadError`] found; the size is not looked at here, but by [`super::check_size`].
 pub fn check_interface(bytes: &[u8]) -> Result<(), LoadError> {
     if Parser::is_core_wasm(bytes) {
         return Err(LoadError::CoreModule);

@@ -19,20 +19,25 @@ pub enum Size {
     Large,
 }
 
-impl Size {
-    /// The size of a component. What is no component is small: the next check says what is wrong with it.
-    ///
-    /// # Errors
-    /// It needs more than a large one may have.
-    pub fn of(bytes: &[u8], limits: &RuntimeLimits) -> Result<Size, LoadError> {
-        let needs = Needs::read(bytes).map_err(|error| LoadError::Malformed(error.to_string()))?;
-        if needs.excess(&limits.small).is_none() {
-            return Ok(Size::Small);
-        }
-        match needs.excess(&limits.large) {
-            None => Ok(Size::Large),
-            Some((what, needed, max)) => Err(LoadError::NeedsTooMuch { what, needed, max }),
-        }
+/// The size of a component, by its bytes alone.
+///
+/// # Errors
+/// It is larger, or needs more, than even a large one may.
+pub fn check_size(bytes: &[u8], limits: &RuntimeLimits) -> Result<Size, LoadError> {
+    let bytes_max = limits.component_bytes_max;
+    if bytes.len() > bytes_max {
+        return Err(LoadError::TooLarge {
+            bytes: bytes.len(),
+            bytes_max,
+        });
+    }
+    let needs = Needs::read(bytes).map_err(|error| LoadError::Malformed(error.to_string()))?;
+    if needs.excess(&limits.small).is_none() {
+        return Ok(Size::Small);
+    }
+    match needs.excess(&limits.large) {
+        None => Ok(Size::Large),
+        Some((what, needed, max)) => Err(LoadError::NeedsTooMuch { what, needed, max }),
     }
 }
 

@@ -32,7 +32,8 @@ pub(super) fn cause(name: &str) -> Cause {
         "wasi:sockets" => (
             "a library that opens connections itself: an HTTP client (reqwest, ureq), a database driver, an SMTP client, an \
              exporter of telemetry",
-            "send requests with the connector's own `http`, and build without that library",
+            "send requests with the connector's own `http`, and build without that library; componentize-py brings it in \
+             without `--stub-wasi`",
         ),
         "wasi:http" => (
             "the toolchain's own HTTP client: `fetch` in JavaScript, `net/http` in Go, a wasi-http crate in Rust",

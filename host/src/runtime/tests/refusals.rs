@@ -144,7 +144,7 @@ async fn what_needs_more_than_a_call_may_have_is_refused_at_load() {
 }
 
 #[tokio::test]
-async fn a_component_that_is_too_large_is_not_even_looked_at() {
+async fn a_component_that_is_too_large_is_refused() {
     let exact = Guest::default().build();
     let with_max = |component_bytes_max| {
         runtime(RuntimeLimits {
