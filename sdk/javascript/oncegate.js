@@ -176,7 +176,7 @@ const firstText = (...values) => values.find((value) => typeof value === "string
  *
  * `perform({ input, settings, key })` returns the output or throws a `Failure`. `lookup({ input, settings, key, doubt })`
  * returns `foundByKey(…)`, `foundByContent(…)` or `absent`; a `Failure` thrown there counts as *unsure*. Any other error is
- * logged and ends the attempt.
+ * logged and ends the attempt. Both are plain functions: `request` waits by itself, so there is nothing to `await`.
  */
 export function connector(actions) {
   const action = (name) => {
@@ -186,7 +186,8 @@ export function connector(actions) {
   const opened = ({ input, settings, key }) => ({ input: parse(input), settings: parse(settings), key });
   return {
     perform(call) {
-      return reported(() => ({ tag: "completed", val: stringify(action(call.action).perform(opened(call))) }));
+      const output = reported(() => action(call.action).perform(opened(call)));
+      return { tag: "completed", val: stringify(output) };
     },
     lookup(call, doubt) {
       const seen = { firstSentMs: Number(doubt.firstSentMs), status: doubt.status };
@@ -203,7 +204,9 @@ export function connector(actions) {
 /** The host sees of an unforeseen error only that the component gave up; its words go to the log. */
 function reported(work) {
   try {
-    return work();
+    const result = work();
+    if (result?.then) throw new TypeError("perform and lookup must not be async: `request` waits by itself");
+    return result;
   } catch (error) {
     if (!(error instanceof Failure)) log.error(error, { stack: error?.stack ?? "" });
     throw error;

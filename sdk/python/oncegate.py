@@ -2,6 +2,7 @@
 methods that return outputs and raise `Failure`s, and keeps numbers digit by digit."""
 
 import json as plain_json
+import random
 import re
 import traceback
 from dataclasses import dataclass, field
@@ -275,6 +276,8 @@ def connector(actions: dict[str, Action]) -> type:
     def opened(call: wit.Call) -> tuple[Action, Call]:
         if call.action not in actions:
             raise rejected("unknown_action", f"this connector has no action {call.action}")
+        # Else `random` would go on where it stood when the component was built: the same numbers in every step.
+        random.seed(call.key)
         return actions[call.action], Call(loads(call.input), loads(call.settings), call.key)
 
     def reported(work):

@@ -115,7 +115,7 @@ fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let (name, path) = entry.map(|entry| (entry.file_name(), entry.path())).unwrap();
-        if name == "node_modules" || name == "__pycache__" {
+        if name == "node_modules" || name == ".venv" || name == "__pycache__" {
             continue;
         }
         if path.is_dir() {
