@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// How long the host may take to come up; the first start compiles a connector.
-const UP_WITHIN: Duration = Duration::from_secs(20);
+/// How long the host may take to come up; the first start compiles a connector, which may bring an interpreter.
+const UP_WITHIN: Duration = Duration::from_secs(300);
 
 /// A running host.
 pub struct HostProcess {

@@ -18,7 +18,10 @@ const createInvoice = {
   lookup({ key }) {
     const answer = request("GET", "api", "/invoices/by-key/{key}", { values: { key } }).unlessMissing();
     if (answer === undefined) return absent;
-    const found = invoice(answer.json());
+    const body = answer.json();
+    // Found is only what shows our key, whatever was asked for.
+    if (body?.key !== key) throw unsure("not_ours", "the invoice that the API shows does not have our key");
+    const found = invoice(body);
     return foundByKey(found, found.id);
   },
 };

@@ -28,7 +28,11 @@ class CreateInvoice(Action):
         answer = request("GET", "api", "/invoices/by-key/{key}", values={"key": call.key}).unless_missing()
         if answer is None:
             return ABSENT
-        found = invoice(answer.json())
+        body = answer.json()
+        found = invoice(body)
+        # Found is only what shows our key, whatever was asked for.
+        if body.get("key") != call.key:
+            raise unsure("not_ours", "the invoice that the API shows does not have our key")
         return found_by_key(found, found["id"])
 
 

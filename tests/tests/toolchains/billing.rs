@@ -32,7 +32,8 @@ impl Billing {
             .lookup("/invoices/by-key/{}")
             .identity(&["/note"]);
         let destination = Destination::start([service]).await.unwrap();
-        let folder = Folder::empty().connector("invoices", wasm);
+        let folder = Folder::empty();
+        folder.write("connectors/invoices.wasm", wasm);
         let connection = connection(&destination.origin("billing"), settings);
         folder.write("connections/billing.toml", connection.as_bytes());
         let host = TestHost::start(&folder.flow("orders", &orders("orders", STEP))).await;

@@ -46,6 +46,7 @@ kept_in_both! {
     every_status_means_what_it_usually_means
     what_cannot_be_built_is_refused_before_anything_is_sent
     an_unforeseen_error_is_logged_and_harms_nobody
+    it_passes_the_drill
     the_largest_answer_can_be_read
     a_call_takes_thousandths_of_a_second
 }

@@ -1,5 +1,6 @@
 //! What a connector promises, whatever it is written in.
 
+use crate::HOST;
 use crate::billing::{Billing, CURRENCY, output};
 use crate::called::Called;
 use oncegate::runtime::{LogLevel, PerformReturn, Size, Stop};
@@ -7,6 +8,7 @@ use oncegate_domain::outcome::Permanent;
 use oncegate_domain::run;
 use oncegate_domain::step::Review;
 use oncegate_tests::Behaviour;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 pub async fn the_packed_connector_passes_the_check(wasm: &[u8]) {
@@ -179,6 +181,28 @@ pub async fn an_unforeseen_error_is_logged_and_harms_nobody(wasm: &[u8]) {
     );
     assert_eq!(run.state(), run::State::Completed, "{:#?}", run.0.steps);
     assert_eq!(billing.destination.effects_total(), 1);
+}
+
+/// A host of its own, killed in the middle; what it compiles, it compiles afresh.
+pub async fn it_passes_the_drill(wasm: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("invoices.wasm");
+    std::fs::write(&file, wasm).unwrap();
+    let mut drill = Command::new(HOST);
+    drill.args(["drill", "--connector"]).arg(&file);
+    let output = tokio::task::spawn_blocking(move || drill.output())
+        .await
+        .unwrap()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for case in ["answer-lost", "crash-after-intent", "slow-commit", "strangers-record"] {
+        assert!(said.contains(case), "{case}: {said}");
+    }
 }
 
 /// The largest answer that the egress lets in, as values of the language, fits into the memory of a call and its CPU time.
