@@ -83,7 +83,8 @@ impl Host {
         let ledger = Ledger::open(&data, Arc::clone(&clock)).await?;
         let limits = RuntimeLimits::default();
         let calls_max = limits.small.calls_max;
-        let runtime = Runtime::new(limits, None)?;
+        // Planning compiles, and applying loads once more: a connector that brings an interpreter takes 10 s.
+        let runtime = Runtime::new(limits, Some(&data.join("cache")))?;
         let catalog = Catalog::load(&ledger, &runtime).await?;
         let plan = catalog.plan(&installation, &[]).await?;
         catalog.apply(plan, "connector call", clock.now_ms()).await?;

@@ -9,6 +9,7 @@
 mod billing;
 mod called;
 mod made;
+mod pages;
 mod promises;
 
 /// The host's command line.
