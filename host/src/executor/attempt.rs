@@ -164,7 +164,7 @@ impl From<Result<PerformReturn, Stop>> for Told {
         let problem = |report, problem: Problem| Self {
             report,
             output: None,
-            message: Some(problem.message),
+            message: Some(problem.to_string()),
             retry_after_ms: problem.retry_after_ms,
         };
         let cut = |cut, stop: &Stop| Self {

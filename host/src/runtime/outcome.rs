@@ -3,6 +3,7 @@
 use super::RuntimeLimits;
 use super::bindings::exports::oncegate::connector::actions;
 use super::log::fit;
+use std::fmt;
 
 /// One call of an action. Resent, it is the same again: input, key and settings are all a guest can see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,21 @@ pub struct Problem {
     pub fields: Vec<(String, String)>,
     /// When the guest would try again, in milliseconds from now.
     pub retry_after_ms: Option<u64>,
+}
+
+impl fmt::Display for Problem {
+    /// What helps a person who has to correct the input. Not the code: it is for programs, and where the destination gave
+    /// one, it stands in the answer.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        for (pointer, what) in self.fields.iter().take(FIELDS_SHOWN_MAX) {
+            write!(f, "; {pointer}: {what}")?;
+        }
+        match self.fields.len().saturating_sub(FIELDS_SHOWN_MAX) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
 }
 
 /// What `perform` returned.
@@ -97,6 +113,8 @@ const CODE_BYTES_MAX: usize = 100;
 const MESSAGE_BYTES_MAX: usize = 2_000;
 const FIELDS_MAX: usize = 64;
 const FIELDS_BYTES_MAX: usize = 16 << 10;
+/// The rest is counted: a person mends the first few and sees.
+const FIELDS_SHOWN_MAX: usize = 8;
 /// What a person would search for at the destination, in bytes.
 const REFERENCE_BYTES_MAX: usize = 1 << 10;
 
@@ -171,5 +189,24 @@ impl From<actions::Problem> for Problem {
                 .collect(),
             retry_after_ms: problem.retry_after_ms,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_names_the_fields_that_are_at_fault_and_counts_the_rest() {
+        let problem = |fields: usize| Problem {
+            code: "invalid".into(),
+            message: "two fields are wrong".into(),
+            fields: (0..fields).map(|place| (format!("/{place}"), "no".into())).collect(),
+            retry_after_ms: None,
+        };
+        assert_eq!(problem(0).to_string(), "two fields are wrong");
+        assert_eq!(problem(2).to_string(), "two fields are wrong; /0: no; /1: no");
+        let many = problem(FIELDS_SHOWN_MAX + 3).to_string();
+        assert!(many.ends_with("; /7: no; and 3 more"), "{many}");
     }
 }

@@ -115,7 +115,10 @@ pub async fn a_refusal_goes_to_a_person_with_the_fields_that_are_at_fault(wasm: 
     assert_eq!(run.reason("invoice"), Review::Refused(Permanent::Rejected));
     assert_eq!((billing.methods().len(), billing.destination.effects_total()), (1, 0));
     let message = run.attempts("invoice")[0].message.clone().unwrap();
-    assert!(message.contains("This is too little."), "{message}");
+    assert!(
+        message.contains("This is too little.; /lines/0/amount: is too small"),
+        "{message}"
+    );
 }
 
 pub async fn every_status_means_what_it_usually_means(wasm: &[u8]) {
