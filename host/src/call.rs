@@ -13,6 +13,7 @@ use crate::catalog::{Catalog, Purpose};
 use crate::clock::{SharedClock, SystemClock};
 use crate::egress::{Egress, Outgoing};
 use crate::executor::{Consent, Delivery, Executor, Parts, Trial, Wanted};
+use crate::flow::{ContentEncoding, RawBody};
 use crate::ledger::Ledger;
 use crate::runtime::{GuestDoubt, Runtime, RuntimeLimits};
 use anyhow::Context;
@@ -141,9 +142,12 @@ impl Host {
                 source: "connector call".to_owned(),
                 verified_by: "a person at this machine".to_owned(),
                 signed_digest: None,
-                raw: body.to_string().into_bytes(),
+                raw: RawBody {
+                    bytes: body.to_string().into_bytes(),
+                    encoding: ContentEncoding::Identity,
+                    content_type: "application/json".to_owned(),
+                },
                 body,
-                content_type: "application/json".to_owned(),
                 headers: BTreeMap::new(),
                 query: BTreeMap::new(),
             },

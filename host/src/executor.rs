@@ -31,7 +31,7 @@ pub use trial::{LookedUp, Performed, Trial, TrialError, Wanted};
 use crate::catalog::{Approved, Catalog, Limits};
 use crate::clock::SharedClock;
 use crate::egress::Egress;
-use crate::flow::{BodyLimits, parse_form, parse_json};
+use crate::flow::BodyLimits;
 use crate::ledger::{Ledger, LedgerError, RunResult};
 use crate::runtime::Runtime;
 use capacity::{Gate, Gates, Pace};
@@ -39,7 +39,6 @@ use live::{LiveRuns, RunCell};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::{EventKey, InstallationSecret};
 use oncegate_domain::run;
-use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -232,7 +231,8 @@ impl Shared {
         let flow = flow.map_err(|error| unreadable(error.to_string()))?;
         let key = EventKey::from_parts(std::slice::from_ref(&stored.key));
         let key = key.map_err(|error| unreadable(error.to_string()))?;
-        let body = parse_body(&stored.event.content_type, &stored.event.body).map_err(unreadable)?;
+        let body = stored.event.body.parse(&BodyLimits::default());
+        let body = body.map_err(|error| unreadable(error.to_string()))?;
         Ok(Some(self.live.keep(RunCell::from_stored(stored, flow, key, body))))
     }
 
@@ -286,15 +286,4 @@ fn pace(limits: Limits) -> Pace {
         concurrency: limits.concurrency as usize,
         interval_us: i64::try_from(interval_us).unwrap_or(i64::MAX),
     }
-}
-
-/// A body as flows see it: JSON, or a form.
-pub fn parse_body(content_type: &str, raw: &[u8]) -> Result<Value, String> {
-    let media_type = content_type.split(';').next().unwrap_or_default().trim();
-    let parsed = if media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-        parse_form(raw, &BodyLimits::default())
-    } else {
-        parse_json(raw, &BodyLimits::default())
-    };
-    parsed.map_err(|error| error.to_string())
 }

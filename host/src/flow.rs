@@ -5,6 +5,7 @@
 //! flow and the same event always give the same answers.
 
 mod amount;
+mod body;
 mod convert;
 mod definition;
 mod engine;
@@ -26,7 +27,7 @@ mod tests;
 mod text;
 mod webhook;
 
-pub use form::parse_form;
+pub use body::{BodyError, ContentEncoding, RawBody};
 pub use json::{BodyLimits, JsonError, parse_json};
 pub use problem::{Problem, TemplateError, report};
 pub use scope::{ContextItem, EventView, ReviewView, RunView, Scope};

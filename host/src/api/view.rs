@@ -1,6 +1,7 @@
 //! How the ledger's rows look to people and programs. Business words, times as RFC 3339, no credential anywhere.
 
 use crate::clock::utc;
+use crate::flow::BodyLimits;
 use crate::ledger::{
     AttemptKind, AuditLine, ReviewDetail, ReviewItem, ReviewSubject, RunDetail, RunSummary, StoredAttempt, StoredEvent,
     StoredRequest, StoredStep,
@@ -49,15 +50,19 @@ pub(super) fn run_detail(detail: &RunDetail) -> Value {
     shown
 }
 
+/// The body is shown without its packing: people read it. What was sent stays in the ledger.
 fn event(event: &StoredEvent) -> Value {
+    let body = event.body.plain(&BodyLimits::default());
     json!({
         "id": event.id.to_string(),
         "received_at": utc(event.received_ms),
         "source": event.source,
         "verified_by": event.verified_by,
         "signed_digest": event.signed_digest.map(|digest| format!("sha256:{}", HEXLOWER.encode(&digest))),
-        "content_type": event.content_type,
-        "body": String::from_utf8_lossy(&event.body),
+        "content_type": event.body.content_type,
+        "content_encoding": event.body.encoding.as_str(),
+        "body": body.as_deref().ok().map(String::from_utf8_lossy),
+        "body_unreadable": body.as_ref().err().map(ToString::to_string),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::live::{LiveStep, RunCell, RunFacts};
 use crate::catalog::ActiveFlow;
-use crate::flow::{EventView, Fingerprint, Flow, TemplateError};
+use crate::flow::{EventView, Fingerprint, Flow, RawBody, TemplateError};
 use crate::ledger::{Accepted, LedgerError, NewEvent, NewStep};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::{EventKey, Role, key_hash};
@@ -24,12 +24,10 @@ pub struct Delivery {
     pub verified_by: String,
     /// SHA-256 of the bytes that the sender signed, where it signed any.
     pub signed_digest: Option<[u8; 32]>,
-    /// The raw body.
-    pub raw: Vec<u8>,
+    /// The body as it was sent.
+    pub raw: RawBody,
     /// The parsed body.
     pub body: Value,
-    /// Its media type.
-    pub content_type: String,
     /// Headers that flows may read.
     pub headers: BTreeMap<String, String>,
     /// The query.
@@ -78,7 +76,6 @@ impl Shared {
             verified_by: delivery.verified_by,
             signed_digest: delivery.signed_digest,
             body: delivery.raw,
-            content_type: delivery.content_type,
             headers: delivery.headers.clone(),
             query: delivery.query.clone(),
             context: context.clone(),

@@ -5,7 +5,7 @@ use super::Shared;
 use super::intake::{conflict_key, first_steps};
 use super::live::{LiveStep, RunCell};
 use super::settle::Consequences;
-use crate::flow::EventView;
+use crate::flow::{BodyLimits, EventView};
 use crate::ledger::{
     Cancel, ConflictDecision, ConflictRun, LedgerError, PersonAction, PersonDecision, ReviewDetail, ReviewSubject,
     StepWrite,
@@ -210,7 +210,8 @@ impl Shared {
         let cell = cell.ok_or_else(|| DecisionError::NotFound(format!("run {}", detail.run.run.id)))?;
         let flow = &cell.facts.flow.flow;
         let not_possible = |why: String| DecisionError::NotPossible(why);
-        let body = super::parse_body(&event.content_type, &event.body).map_err(not_possible)?;
+        let body = event.body.parse(&BodyLimits::default());
+        let body = body.map_err(|error| not_possible(error.to_string()))?;
         let id = event.id.to_string();
         let view = EventView {
             id: &id,

@@ -13,7 +13,7 @@ pub struct EventView<'a> {
     pub received_ms: i64,
     /// Where it came from (`event.source`).
     pub source: &'a str,
-    /// The parsed body, from [`parse_json`](super::parse_json) or [`parse_form`](super::parse_form).
+    /// The parsed body, from [`RawBody::parse`](super::RawBody::parse).
     pub body: &'a Value,
     /// Headers; names in lower case.
     pub headers: &'a BTreeMap<String, String>,

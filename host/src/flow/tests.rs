@@ -6,6 +6,7 @@ mod check;
 mod docs;
 mod key;
 mod order;
+mod packed;
 mod presets;
 mod properties;
 mod rendering;

@@ -63,7 +63,7 @@ pub(super) static INSERT_RUN: Template = Template::new(
 );
 pub(super) static INSERT_EVENT: Template = Template::new(
     "INSERT INTO events (id, flow_id, run_id, kind, received_ms, source, verified_by, fingerprint, signed_digest,
-       content_type, headers, query, body) VALUES ",
+       content_type, content_encoding, headers, query, body) VALUES ",
     "",
 );
 pub(super) static INSERT_STEP: Template = Template::new(
@@ -273,7 +273,8 @@ fn event_row(accept: &Accept, run: Id, kind: Kind) -> Vec<Value> {
         Value::text(event.verified_by.as_str()),
         Value::bytes(&event.fingerprint),
         Value::opt_bytes(event.signed_digest.as_ref().filter(|_| whole).map(<[u8; 32]>::as_slice)),
-        text(event.content_type.clone()),
+        text(event.body.content_type.clone()),
+        text(event.body.encoding.as_str().to_owned()),
         text(if whole {
             super::rows::json_text(&event.headers)
         } else {
@@ -284,7 +285,7 @@ fn event_row(accept: &Accept, run: Id, kind: Kind) -> Vec<Value> {
         } else {
             String::new()
         }),
-        Value::opt_bytes(whole.then_some(event.body.as_slice())),
+        Value::opt_bytes(whole.then_some(event.body.bytes.as_slice())),
     ]
 }
 

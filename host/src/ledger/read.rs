@@ -2,7 +2,7 @@
 
 use super::listed::{AuditLine, ReviewItem};
 use super::write::{AttemptKind, Place, StoredRequest};
-use crate::flow::ContextItem;
+use crate::flow::{ContextItem, RawBody};
 use oncegate_domain::doubt::Finding;
 use oncegate_domain::evidence::{Evidence, Report};
 use oncegate_domain::id::Id;
@@ -96,10 +96,8 @@ pub struct StoredEvent {
     pub verified_by: String,
     /// SHA-256 of the bytes that the sender signed, where it signed any.
     pub signed_digest: Option<[u8; 32]>,
-    /// The raw body.
-    pub body: Vec<u8>,
-    /// Its media type.
-    pub content_type: String,
+    /// The body as it was sent.
+    pub body: RawBody,
     /// Headers that flows may read.
     pub headers: BTreeMap<String, String>,
     /// The query.

@@ -8,6 +8,7 @@ use super::{
 };
 use super::{PAGE_ITEMS_MAX, Result, read_audit, read_review};
 use super::{Place, StoredRequest};
+use crate::flow::RawBody;
 use oncegate_domain::id::Id;
 use oncegate_domain::run;
 use serde_json::Value as Json;
@@ -15,8 +16,8 @@ use serde_json::Value as Json;
 pub(super) const SUMMARY: &str = "SELECT runs.id, runs.flow_id, flows.name, runs.event_key, runs.context, runs.state,
       runs.duplicates, runs.created_ms, runs.finished_ms, runs.flow_revision, runs.event_id
     FROM runs JOIN flows ON flows.id = runs.flow_id WHERE runs.id = $1";
-pub(super) const EVENT: &str = "SELECT id, received_ms, source, verified_by, signed_digest, content_type, headers,
-      query, body
+pub(super) const EVENT: &str = "SELECT id, received_ms, source, verified_by, signed_digest, headers, query,
+      content_type, content_encoding, body
     FROM events WHERE id = $1";
 pub(super) const STEPS: &str = "SELECT id, run_id, ordinal, name, role, item, correction, connection, action, standing,
       state, in_doubt_since_ms, version, epoch, due_ms, last_number, key_window_end_ms, natural_key, last_error, input,
@@ -82,10 +83,13 @@ pub(super) async fn event_of(conn: &mut Conn<'_>, event: Id) -> Result<StoredEve
             source: row.text()?,
             verified_by: row.text()?,
             signed_digest: row.opt_digest()?,
-            content_type: row.text()?,
             headers: row.json()?,
             query: row.json()?,
-            body: row.bytes()?,
+            body: RawBody {
+                content_type: row.text()?,
+                encoding: row.word()?,
+                bytes: row.bytes()?,
+            },
         })
     })
 }

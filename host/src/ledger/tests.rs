@@ -11,6 +11,7 @@ mod work;
 
 use super::*;
 use crate::clock::ManualClock;
+use crate::flow::{ContentEncoding, RawBody};
 use oncegate_domain::evidence::{Evidence, Report};
 use oncegate_domain::key::{EventKey, Role, key_hash};
 use oncegate_domain::outcome::{Outcome, Proof};
@@ -59,8 +60,7 @@ impl House {
             source: "webhook".into(),
             verified_by: "bearer".into(),
             signed_digest: None,
-            body: key.as_str().as_bytes().to_vec(),
-            content_type: "application/json".into(),
+            body: raw(key.as_str().as_bytes()),
             headers: BTreeMap::from([("x-id".into(), "7".into())]),
             query: BTreeMap::new(),
             context: vec![ContextItem {
@@ -162,6 +162,14 @@ fn place() -> Place {
         connection_revision: 1,
         origin: "https://crm.example".into(),
         account: "prod".into(),
+    }
+}
+
+fn raw(bytes: &[u8]) -> RawBody {
+    RawBody {
+        bytes: bytes.to_vec(),
+        encoding: ContentEncoding::Identity,
+        content_type: "application/json".into(),
     }
 }
 

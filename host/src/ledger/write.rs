@@ -1,6 +1,6 @@
 //! What the ledger takes: one plain record per command. Instants are Unix milliseconds of the host's clock.
 
-use crate::flow::ContextItem;
+use crate::flow::{ContextItem, RawBody};
 use oncegate_domain::doubt::Finding;
 use oncegate_domain::evidence::{Evidence, Report};
 use oncegate_domain::id::Id;
@@ -36,10 +36,8 @@ pub struct NewEvent {
     /// Digest of the signed bytes, where the sender signs. Unique within the flow: the same bytes are the same event, also
     /// under another key, for that may come from a part which the signature does not cover.
     pub signed_digest: Option<[u8; 32]>,
-    /// The raw body.
-    pub body: Vec<u8>,
-    /// Its media type.
-    pub content_type: String,
+    /// The body as it was sent.
+    pub body: RawBody,
     /// The request's headers that flows may read.
     pub headers: BTreeMap<String, String>,
     /// The request's query.

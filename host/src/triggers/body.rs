@@ -1,11 +1,11 @@
-//! The raw body of a delivery, read within bounds and inflated where it came packed.
+//! The raw body of a delivery, read within bounds. What is kept is what was sent; how it is unpacked is in `flow`.
 
+use crate::flow::{BodyError, BodyLimits, ContentEncoding, RawBody};
 use crate::problem::Problem;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
-use flate2::read::MultiGzDecoder;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use std::io::Read;
+use serde_json::Value;
 use std::time::Duration;
 
 /// Bounds of one body.
@@ -49,33 +49,29 @@ pub async fn read(body: Body, bounds: Bounds) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// The body as it is parsed: inflated, if it came packed.
-pub fn inflate(headers: &HeaderMap, raw: &[u8], bounds: Bounds) -> Result<Vec<u8>, Problem> {
-    let encoding = headers
+/// How the body came packed.
+pub fn encoding(headers: &HeaderMap) -> Result<ContentEncoding, Problem> {
+    let given = headers
         .get(header::CONTENT_ENCODING)
-        .map(|value| value.as_bytes())
-        .unwrap_or_default();
-    if encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity") {
-        return Ok(raw.to_vec());
-    }
-    if !encoding.eq_ignore_ascii_case(b"gzip") {
+        .map_or(Ok(""), |value| value.to_str());
+    given.ok().and_then(ContentEncoding::of_header).ok_or_else(|| {
         let detail = "this Content-Encoding is not taken; send the body plain or as gzip";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
-    }
-    let mut plain = Vec::new();
-    // One byte more than allowed tells "too large" from "just fits" without inflating a bomb.
-    let mut bounded = MultiGzDecoder::new(raw).take(bounds.bytes_max as u64 + 1);
-    if bounded.read_to_end(&mut plain).is_err() {
-        return Err(Problem::new(
-            StatusCode::BAD_REQUEST,
-            "the body says gzip and is not; send it again",
-        ));
-    }
-    if plain.len() > bounds.bytes_max {
-        Err(too_large(bounds.bytes_max))
-    } else {
-        Ok(plain)
-    }
+        Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+    })
+}
+
+/// The body as flows see it. Unpacked it may have as many bytes as it may as sent.
+pub fn parse(raw: &RawBody, bounds: Bounds) -> Result<Value, Problem> {
+    let limits = BodyLimits::default();
+    let limits = BodyLimits {
+        bytes_max: bounds.bytes_max.min(limits.bytes_max),
+        ..limits
+    };
+    raw.parse(&limits).map_err(|error| match &error {
+        BodyError::TooLarge { bytes_max } => too_large(*bytes_max),
+        BodyError::NotPacked => Problem::new(StatusCode::BAD_REQUEST, format!("{error}; send it again")),
+        BodyError::Content(_) => Problem::new(StatusCode::BAD_REQUEST, error.to_string()),
+    })
 }
 
 fn too_large(bytes_max: usize) -> Problem {
@@ -88,33 +84,35 @@ fn too_large(bytes_max: usize) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-    use std::io::Write;
+    use axum::http::HeaderValue;
 
     const BOUNDS: Bounds = Bounds {
         bytes_max: 100,
         ms_max: 50,
     };
 
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    }
-
-    fn check(bytes: &[u8]) -> Result<Vec<u8>, u16> {
+    fn check(encoding: &str, bytes: &[u8]) -> Result<Value, u16> {
         let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_ENCODING, "gzip".parse().unwrap());
-        inflate(&headers, bytes, BOUNDS).map_err(|problem| problem.status.as_u16())
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_str(encoding).unwrap());
+        let parsed = super::encoding(&headers).and_then(|encoding| {
+            let raw = RawBody {
+                bytes: bytes.to_vec(),
+                encoding,
+                content_type: "application/json".to_owned(),
+            };
+            parse(&raw, BOUNDS)
+        });
+        parsed.map_err(|problem| problem.status.as_u16())
     }
 
     #[test]
-    fn a_packed_body_is_bounded_by_what_it_expands_to() {
-        assert_eq!(check(&gzip(&[b'x'; 100])), Ok(vec![b'x'; 100]));
-        assert_eq!(check(&gzip(&[b'x'; 101])), Err(413));
-        assert_eq!(check(&gzip(&vec![b'x'; 1 << 24])), Err(413));
-        assert_eq!(check(b"not gzip"), Err(400));
+    fn a_body_that_cannot_be_read_is_refused_with_the_status_that_says_why() {
+        let of_length = |length: usize| format!("\"{}\"", "x".repeat(length - 2)).into_bytes();
+        assert_eq!(check("identity", &of_length(100)), Ok("x".repeat(98).into()));
+        assert_eq!(check("identity", &of_length(101)), Err(413));
+        assert_eq!(check("gzip", b"not gzip"), Err(400));
+        assert_eq!(check("", b"{"), Err(400));
+        assert_eq!(check("br", b"{}"), Err(415));
     }
 
     #[tokio::test]

@@ -9,8 +9,8 @@ use super::source;
 use super::verify::{self, Evidence, NotVerified, Verified};
 use crate::catalog::{ActiveFlow, Catalog};
 use crate::clock::SharedClock;
-use crate::executor::{Delivery, Executor, IntakeError, parse_body};
-use crate::flow::{Respond, Verify, Webhook};
+use crate::executor::{Delivery, Executor, IntakeError};
+use crate::flow::{RawBody, Respond, Verify, Webhook};
 use crate::ledger::Accepted;
 use crate::problem::Problem;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
@@ -158,17 +158,20 @@ impl Hooks {
             Some(verified) => verified,
             None => self.verify(hook, evidence(&raw, received_ms))?,
         };
-        let plain = body::inflate(&parts.headers, &raw, self.bounds)?;
-        let parsed = parse_body(&content_type, &plain).map_err(|why| Problem::new(StatusCode::BAD_REQUEST, why))?;
+        let raw = RawBody {
+            bytes: raw,
+            encoding: body::encoding(&parts.headers)?,
+            content_type,
+        };
+        let parsed = body::parse(&raw, self.bounds)?;
         let delivery = Delivery {
             flow: Arc::clone(&active),
             received_ms,
             source: "webhook".to_owned(),
             verified_by: verified.by.to_owned(),
             signed_digest: verified.signed_digest,
-            raw: plain,
+            raw,
             body: parsed,
-            content_type,
             headers: readable(&parts.headers),
             query,
         };

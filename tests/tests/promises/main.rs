@@ -18,6 +18,7 @@ mod hooks;
 mod killed;
 mod lost_answers;
 mod natural;
+mod packed_bodies;
 mod providers;
 mod refusals;
 mod signed_by_hand;

@@ -1,6 +1,7 @@
 //! Reading bodies.
 
 use super::*;
+use crate::flow::form::parse_form;
 
 fn read(body: &[u8]) -> String {
     match parse_json(body, &BodyLimits::default()) {

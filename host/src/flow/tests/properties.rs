@@ -1,6 +1,7 @@
 //! No input makes a panic, and what is read is what was written.
 
 use super::*;
+use crate::flow::form::parse_form;
 use proptest::prelude::*;
 
 /// Pieces of which both right and wrong definitions are made.

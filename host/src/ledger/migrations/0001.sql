@@ -89,6 +89,8 @@ CREATE TABLE events (
     fingerprint BYTEA NOT NULL,
     signed_digest BYTEA,
     content_type TEXT NOT NULL,
+    -- of the body, which is kept as it was sent
+    content_encoding TEXT NOT NULL,
     headers TEXT NOT NULL,
     query TEXT NOT NULL,
     body BYTEA,

@@ -12,7 +12,7 @@ async fn an_accepted_event_is_all_there() {
         (run, house.flow, 1, "A-1")
     );
     assert_eq!(stored.created_ms, NOW_MS);
-    assert_eq!(stored.event.body, b"A-1");
+    assert_eq!(stored.event.body, raw(b"A-1"));
     assert_eq!(stored.event.headers["x-id"], "7");
     assert_eq!(stored.steps.iter().map(|step| step.id).collect::<Vec<_>>(), steps);
     assert_eq!(
@@ -113,7 +113,10 @@ async fn another_content_under_a_used_key_is_kept_for_a_person() {
     let (run, _) = house.run("A-1").await;
     let other = || NewEvent {
         fingerprint: [2; 32],
-        body: b"paid".to_vec(),
+        body: RawBody {
+            encoding: ContentEncoding::Gzip,
+            ..raw(b"as packed")
+        },
         ..house.event("A-1")
     };
     let Accepted::Conflict {
@@ -128,7 +131,7 @@ async fn another_content_under_a_used_key_is_kept_for_a_person() {
     let detail = house.ledger.review_show(item).await.unwrap().unwrap();
     assert_eq!(detail.item.subject, ReviewSubject::Conflict { event });
     assert_eq!((detail.item.version, detail.item.closed), (1, None));
-    assert_eq!(detail.conflicting.unwrap().body, b"paid");
+    assert_eq!(detail.conflicting.unwrap().body, other().body);
     // The very same conflict again is the same item.
     let again = house.ledger.accept(other()).await.unwrap();
     assert_eq!(again, Accepted::Conflict { run, event, item });

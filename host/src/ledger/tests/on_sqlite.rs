@@ -54,7 +54,7 @@ async fn a_full_disk_refuses_and_forgets_nothing() {
     house.ledger.limit_pages(Some(1)).await.unwrap();
     let mut refused = 0;
     let big = |number: i32| NewEvent {
-        body: vec![b'x'; 20_000],
+        body: raw(&[b'x'; 20_000]),
         ..house.event(&format!("A-{number}"))
     };
     for number in 0..5 {
@@ -84,7 +84,7 @@ async fn a_small_command_finds_room_where_a_big_one_of_its_group_does_not() {
     let (run, steps) = house.run("A-1").await;
     house.ledger.limit_pages(Some(1)).await.unwrap();
     let big = NewEvent {
-        body: vec![b'x'; 50_000],
+        body: raw(&[b'x'; 50_000]),
         ..house.event("A-2")
     };
     let small = house.finish(run, StepWrite::new(steps[0], 0, completed()), None);

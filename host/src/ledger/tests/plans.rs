@@ -59,7 +59,7 @@ async fn every_statement_of_the_hot_path_uses_an_index() {
     ];
     templates.extend([
         (&a::INSERT_RUN, 12, [].as_slice()),
-        (&a::INSERT_EVENT, 13, [].as_slice()),
+        (&a::INSERT_EVENT, 14, [].as_slice()),
         (&a::INSERT_STEP, 19, [].as_slice()),
         (&i::INSERT_INTENT, 18, [].as_slice()),
         (&f::INSERT_ATTEMPT, 17, [].as_slice()),
