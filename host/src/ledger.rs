@@ -90,7 +90,8 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-fn new_id(at_ms: i64) -> Id {
+/// A new id, of this moment.
+pub fn new_id(at_ms: i64) -> Id {
     Id::new(at_ms, random())
 }
 

@@ -4,7 +4,7 @@ use super::Shared;
 use super::live::{LiveStep, RunCell, RunFacts};
 use crate::catalog::ActiveFlow;
 use crate::flow::{EventView, Fingerprint, Flow, RawBody, TemplateError};
-use crate::ledger::{Accepted, LedgerError, NewEvent, NewStep};
+use crate::ledger::{Accepted, LedgerError, NewEvent, NewStep, new_id};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::{EventKey, Role, key_hash};
 use oncegate_domain::step::{self, Event, Step};
@@ -48,9 +48,10 @@ pub enum IntakeError {
 impl Shared {
     /// Makes a delivery durable and begins its run.
     pub async fn accept(self: &Arc<Self>, delivery: Delivery) -> Result<Accepted, IntakeError> {
-        let event_id = String::new();
+        let id = new_id(delivery.received_ms);
+        let id_text = id.to_string();
         let view = EventView {
-            id: &event_id,
+            id: &id_text,
             received_ms: delivery.received_ms,
             source: &delivery.source,
             body: &delivery.body,
@@ -63,6 +64,7 @@ impl Shared {
         let fingerprint = flow.fingerprint(&view);
         let steps = first_steps(flow, delivery.received_ms);
         let new = NewEvent {
+            id,
             flow_id: delivery.flow.id,
             flow_revision: delivery.flow.revision,
             key_hash: key_hash(&self.secret, &delivery.flow.id.to_string(), &key),

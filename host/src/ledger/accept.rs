@@ -10,12 +10,11 @@ use oncegate_domain::id::Id;
 use oncegate_domain::run;
 use std::collections::{HashMap, HashSet};
 
-/// An event with the ids that its rows will have: made before it is sent to the writer, so that a repetition after a
-/// rollback writes the same.
+/// An event with the ids that its other rows will have: made before it is sent to the writer, so that a repetition after
+/// a rollback writes the same.
 pub(super) struct Accept {
     pub event: NewEvent,
     pub run: Id,
-    pub id: Id,
     pub item: Id,
     pub steps: Vec<Id>,
 }
@@ -26,7 +25,6 @@ impl Accept {
         let steps = event.steps.iter().map(|_| new_id(at_ms)).collect();
         Accept {
             run: new_id(at_ms),
-            id: new_id(at_ms),
             item: new_id(at_ms),
             steps,
             event,
@@ -94,7 +92,7 @@ pub(super) async fn apply(conn: &mut Conn<'_>, epoch: i64, accepts: &[&Accept]) 
             }
             verdicts.push(Ok(Accepted::New {
                 run: accept.run,
-                event: accept.id,
+                event: accept.event.id,
                 steps: accept.steps.clone(),
             }));
             continue;
@@ -112,7 +110,7 @@ pub(super) async fn apply(conn: &mut Conn<'_>, epoch: i64, accepts: &[&Accept]) 
             conflict(conn, accept, holder.run).await?
         };
         match verdict {
-            Accepted::Conflict { event: id, .. } if id == accept.id => {}
+            Accepted::Conflict { event: id, .. } if id == accept.event.id => {}
             Accepted::New { run, .. } | Accepted::Duplicate { run, .. } | Accepted::Conflict { run, .. } => {
                 *again.entry(run).or_insert(0_i64) += 1;
                 events.push(event_row(accept, run, Kind::Duplicate));
@@ -198,7 +196,7 @@ async fn claim_keys(conn: &mut Conn<'_>, accepts: &[&Accept], held: &HashMap<usi
         let event = &accept.event;
         run_row(&NewRun {
             id: accept.run,
-            event: accept.id,
+            event: event.id,
             flow_id: event.flow_id,
             flow_revision: event.flow_revision,
             key: event.key.as_str(),
@@ -264,7 +262,7 @@ fn event_row(accept: &Accept, run: Id, kind: Kind) -> Vec<Value> {
     };
     let text = |value: String| Value::text(if whole { value } else { String::new() });
     vec![
-        Value::id(accept.id),
+        Value::id(accept.event.id),
         Value::id(event.flow_id),
         Value::id(run),
         Value::text(kind),
@@ -339,13 +337,13 @@ async fn conflict(conn: &mut Conn<'_>, accept: &Accept, run: Id) -> Result<Accep
     let values = vec![
         Value::id(accept.item),
         Value::id(run),
-        Value::id(accept.id),
+        Value::id(accept.event.id),
         Value::int(accept.event.received_ms),
     ];
     conn.query(OPEN, values).await?;
     Ok(Accepted::Conflict {
         run,
-        event: accept.id,
+        event: accept.event.id,
         item: accept.item,
     })
 }

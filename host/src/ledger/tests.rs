@@ -51,6 +51,7 @@ impl House {
     fn event(&self, key: &str) -> NewEvent {
         let key = EventKey::from_parts(&[key.to_owned()]).unwrap();
         NewEvent {
+            id: new_id(NOW_MS),
             flow_id: self.flow,
             flow_revision: 1,
             key_hash: key_hash(&self.ledger.installation().secret, &self.flow.to_string(), &key),

@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 /// One delivery from outside, with the run it asks for.
 #[derive(Clone, Debug)]
 pub struct NewEvent {
+    /// Its id, from [`super::new_id`]: made before it is stored, for the flow's context may show it.
+    pub id: Id,
     /// The flow, by its stable id.
     pub flow_id: Id,
     /// The revision that the run stays on.

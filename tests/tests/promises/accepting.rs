@@ -77,6 +77,34 @@ async fn a_duplicate_long_after_is_told_the_state_and_does_nothing() {
     assert_eq!(host.run(run).await.0.run.duplicates, 1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_is_known_by_its_id_from_the_start_and_a_duplicate_changes_nothing_of_it() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let flow = orders("orders", &CHAT.replace("Order {{ body.order.id }}", "{{ event.id }}"));
+    let flow = flow.replace("[context]\n", "[context]\ndelivery = \"{{ event.id }}\"\n");
+    let folder = Folder::new()
+        .connection(&Connection::chat(&destination.origin("chat")))
+        .flow("orders", &flow);
+    let mut host = TestHost::start(&folder).await;
+    let run = host.order("orders", "A-1").await;
+    let event = host.settle(run).await.0.event.id.to_string();
+    assert_eq!(
+        host.order("orders", "A-1").await,
+        run,
+        "the duplicate is told the first one's run"
+    );
+    host.restart().await;
+
+    let found = host.client.get(&format!("runs?text={event}")).await;
+    assert_eq!(found["items"][0]["id"], run.to_string(), "{found}");
+    let shown = host.client.get(&format!("runs/{run}")).await;
+    let word = json!({ "name": "delivery", "value": event, "personal": false });
+    assert!(shown["context"].as_array().unwrap().contains(&word), "{shown}");
+    assert_eq!(shown["event"]["id"], event);
+    let sent = json!({ "text": event }).to_string();
+    assert_eq!(destination.effects_in_full()[0].body, sent, "steps see the same id");
+}
+
 /// C22.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_key_with_another_body_is_kept_with_its_body_until_a_person_says_what_it_is() {

@@ -30,13 +30,24 @@ async fn an_accepted_event_is_all_there() {
 #[tokio::test]
 async fn the_same_event_again_is_counted_and_not_executed() {
     let house = house().await;
-    let (run, _) = house.run("A-1").await;
-    let again = house.ledger.accept(house.event("A-1")).await.unwrap();
+    let (first, second) = (house.event("A-1"), house.event("A-1"));
+    let ids = [first.id, second.id];
+    let Accepted::New { run, event, .. } = house.ledger.accept(first).await.unwrap() else {
+        panic!()
+    };
+    let again = house.ledger.accept(second).await.unwrap();
     assert!(
         matches!(again, Accepted::Duplicate { run: first, result: None, .. } if first == run),
         "{again:?}"
     );
     let detail = house.ledger.run_show(run).await.unwrap().unwrap();
+    assert_eq!(
+        (event, detail.event.id),
+        (ids[0], ids[0]),
+        "the event of the run stays the first"
+    );
+    let listed: Vec<_> = detail.deliveries.iter().map(|delivery| delivery.id).collect();
+    assert_eq!(listed, ids);
     assert_eq!(detail.run.duplicates, 1);
     let kinds: Vec<_> = detail.deliveries.iter().map(|delivery| delivery.kind).collect();
     assert_eq!(kinds, [DeliveryKind::First, DeliveryKind::Duplicate]);
@@ -67,7 +78,11 @@ async fn a_duplicate_of_a_finished_run_gets_its_result() {
         .await
         .unwrap();
     let expected = serde_json::json!({"crm": {"id": 7}});
-    let again = house.ledger.accept(event).await.unwrap();
+    let again = NewEvent {
+        id: new_id(NOW_MS),
+        ..event
+    };
+    let again = house.ledger.accept(again).await.unwrap();
     let state = run::State::Completed;
     assert_eq!(
         again,
