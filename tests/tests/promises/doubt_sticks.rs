@@ -3,7 +3,11 @@
 
 use crate::MAIL;
 use oncegate::clock::Clock;
+use oncegate::ledger::AttemptKind;
 use oncegate_domain::doubt::Unsettled;
+use oncegate_domain::evidence::{Cut, Evidence, Report};
+use oncegate_domain::id::Id;
+use oncegate_domain::outcome::Outcome;
 use oncegate_domain::step::Review;
 use oncegate_tests::{Behaviour, Connection, Destination, Folder, Rule, Service, TestHost, orders};
 use oncegate_tests::{START_MS, about_step};
@@ -20,8 +24,8 @@ async fn host(destination: &Destination) -> TestHost {
     TestHost::start(&folder).await
 }
 
-/// Settles, and checks all that must hold once the window is over.
-async fn sticks(destination: &Destination, host: &TestHost, requests_at_least: u64) {
+/// Settles, and checks all that must hold once the window is over; the run.
+async fn sticks(destination: &Destination, host: &TestHost, writes_at_least: u64) -> Id {
     let run = host.order("orders", "A-1").await;
     let view = host.settle(run).await;
 
@@ -41,8 +45,19 @@ async fn sticks(destination: &Destination, host: &TestHost, requests_at_least: u
     let item = host.review().await;
     assert_eq!(about_step(&item), (Review::Doubt(Unsettled::WindowOver), true));
 
-    let seen = destination.requests_of("mailer");
-    assert!(seen.len() as u64 >= requests_at_least, "{seen:?}");
+    let kinds = view.attempts("mail").iter().skip(1).map(|attempt| attempt.kind);
+    assert!(
+        kinds.into_iter().all(|kind| kind == AttemptKind::Resend),
+        "no plain retry"
+    );
+
+    let requests = destination.count("mailer").requests;
+    let seen: Vec<_> = destination
+        .requests_of("mailer")
+        .into_iter()
+        .filter(|request| request.method != "GET")
+        .collect();
+    assert!(seen.len() as u64 >= writes_at_least, "{seen:?}");
     assert!(
         seen.iter()
             .all(|request| request.header("idempotency-key") == seen[0].header("idempotency-key"))
@@ -57,11 +72,12 @@ async fn sticks(destination: &Destination, host: &TestHost, requests_at_least: u
     host.run(run).await;
     assert_eq!(
         destination.count("mailer").requests,
-        seen.len() as u64,
+        requests,
         "nothing is sent past the window"
     );
     assert_eq!(destination.effects_total(), 1);
     assert!(host.clock.now_ms() > START_MS);
+    run
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -85,6 +101,51 @@ async fn a_doubt_survives_a_422() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_doubt_survives_being_told_to_wait() {
     survives_status(429).await;
+}
+
+/// The guest asks before it sends, and what it is told makes it crash in every attempt but the first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_doubt_survives_a_connector_that_crashes_before_it_sends() {
+    const SCRIPT: &str = r#"script = [
+        { op = "send", method = "GET", path = "/messages" },
+        { op = "trap", status = 503 },
+        { op = "send", path = "/messages", json = { to = "a@example.com", subject = "Thanks" } },
+        { op = "judge" },
+    ]"#;
+    let destination = Destination::start([Service::mailer()]).await.unwrap();
+    let mail = Connection::puppet("mail", &destination.origin("mailer"))
+        .settings(SCRIPT)
+        .reads("GET /messages")
+        .writes("POST /messages")
+        .keyed("1m");
+    let folder = Folder::new().connection(&mail).flow(
+        "orders",
+        &orders("orders", "[[steps]]\nid = \"mail\"\nuse = \"mail.do\"\n"),
+    );
+    let host = TestHost::start(&folder).await;
+    destination.script_next("mailer", [Behaviour::effect_then_reset()]);
+    destination.script(Rule::always("mailer", Behaviour::status(503)).reads().nth(2));
+    let run = sticks(&destination, &host, 1).await;
+
+    let attempts = host.run(run).await;
+    let (first, later) = attempts.attempts("mail").split_first().unwrap();
+    assert_eq!(
+        (first.kind, first.outcome),
+        (AttemptKind::Perform, Some(Outcome::Unknown))
+    );
+    assert!(!later.is_empty());
+    for attempt in later {
+        assert_eq!(
+            (attempt.report, attempt.evidence),
+            (Some(Report::Cut(Cut::Trap)), Some(Evidence::None))
+        );
+    }
+    let writes = destination
+        .requests_of("mailer")
+        .iter()
+        .filter(|request| request.method == "POST")
+        .count();
+    assert_eq!(writes, 1, "it crashed before it sent");
 }
 
 async fn survives_status(status: u16) {

@@ -1,8 +1,8 @@
 //! The promises, each tested through a whole host and counted at the destination.
 //!
 //! What is promised elsewhere: a failed TLS handshake and an alert after the request (C6 g) in the egress's own tests,
-//! for there the certificates are; sequences of attempts, a trap between two of them included (C16), in the domain's
-//! property tests; hostile guests in all their ways in the runtime's.
+//! for there the certificates are; all sequences of attempts (C16) in the domain's property tests; hostile guests in all
+//! their ways in the runtime's.
 #![allow(clippy::unwrap_used, reason = "a test fails loudly")]
 
 mod accepting;

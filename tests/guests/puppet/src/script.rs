@@ -22,7 +22,10 @@ enum Command {
     Grow {
         bytes: Option<u64>,
     },
-    Trap {},
+    Trap {
+        /// Only where the last answer had this status.
+        status: Option<u16>,
+    },
     Recurse {},
     Log {
         lines: u64,
@@ -181,7 +184,8 @@ fn step(command: Command, seen: &mut Seen) -> Option<End> {
         Command::Send(send) => (0..send.times).for_each(|_| seen.send(&send)),
         Command::Loop {} => harm::spin(),
         Command::Grow { bytes } => harm::grow(bytes.unwrap_or(u64::MAX)),
-        Command::Trap {} => panic!("told to trap"),
+        Command::Trap { status } if seen.fits(status) => panic!("told to trap"),
+        Command::Trap { .. } => {}
         Command::Recurse {} => harm::recurse(),
         Command::Log { lines, bytes, level } => harm::flood(lines, bytes, &level.unwrap_or_default()),
         Command::Print { lines, bytes } => wasi::print(lines, bytes),
@@ -269,6 +273,12 @@ impl Seen {
             }
         });
         self.last = Some(result);
+    }
+
+    /// Whether the last answer had this status; without one, always.
+    fn fits(&self, status: Option<u16>) -> bool {
+        let last = || Some(self.last.as_ref()?.as_ref().ok()?.status);
+        status.is_none_or(|wanted| last() == Some(wanted))
     }
 
     /// The output that the script asks for, or else all that it saw.

@@ -107,6 +107,19 @@ fn told_to_judge_it_is_honest() {
 }
 
 #[test]
+fn it_traps_where_the_last_answer_had_the_status_that_it_is_told() {
+    let script = json!([
+        {"op": "trap", "status": 503},
+        {"op": "send", "method": "GET", "path": "/"},
+        {"op": "trap", "status": 503},
+        {"op": "ok", "output": 1},
+    ]);
+    let told = |status| std::panic::catch_unwind(|| done(&Mock::new().answer(status, ""), script.clone()).unwrap());
+    assert_eq!(told(200).unwrap(), "1");
+    assert!(told(503).is_err());
+}
+
+#[test]
 fn settings_hold_the_script_that_an_input_leaves_out() {
     let call = RawCall {
         action: "do".into(),
