@@ -21,6 +21,7 @@ mod signing;
 mod succession;
 mod tape;
 mod trial;
+mod waiting;
 
 pub use intake::{Delivery, IntakeError};
 pub use people::{Decided, DecisionError, Verb};
@@ -80,6 +81,7 @@ pub struct Shared {
     pub(crate) secret: InstallationSecret,
     pub(crate) secrets_dir: PathBuf,
     gates: Gates,
+    blocked: waiting::BlockedConnections,
     live: LiveRuns,
     seats: scheduler::Seats,
     calls: Arc<Semaphore>,
@@ -185,6 +187,7 @@ impl Shared {
             runtime: parts.runtime,
             egress: parts.egress,
             gates: Gates::new(Arc::clone(&parts.clock)),
+            blocked: waiting::BlockedConnections::default(),
             clock: parts.clock,
             secrets_dir: parts.secrets_dir,
             live: LiveRuns::default(),

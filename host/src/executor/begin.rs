@@ -8,14 +8,13 @@ use super::grant::Granted;
 use super::live::{LiveStep, RunCell, outputs};
 use super::mission::Mission;
 use super::settle::{Abandoned, Change};
-use super::signing::{Signing, SigningError};
+use super::signing::Signing;
 use crate::catalog::Approved;
 use crate::flow::StepPlan;
 use crate::ledger::{AttemptKind, StoredIntent};
 use oncegate_domain::doubt::{Blocked, Circumstances, Unsettled};
 use oncegate_domain::key::{self, Role, StepIdentity, step_key};
-use oncegate_domain::limits;
-use oncegate_domain::step::{self, Event, Move, Next, Review, Skip, Wait};
+use oncegate_domain::step::{self, Event, Move, Next, Review, Skip};
 use std::sync::Arc;
 
 /// What the beginning came to.
@@ -84,8 +83,13 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
     };
     let signing = match Signing::resolve(&granted.approved, &shared.secrets_dir) {
         Ok(signing) => signing,
-        Err(missing) => return blocked(shared, cell, index, (plan, &granted.approved), &missing).await,
+        Err(missing) => {
+            let terms = (plan, &*granted.approved);
+            shared.hold_blocked(cell, index, terms, &missing).await?;
+            return Ok(Begun::Settled);
+        }
     };
+    shared.usable(&granted.approved.connection);
     match prepare(shared, cell, live, plan, granted, input, signing) {
         Ok(mission) => Ok(Begun::Call(Box::new(Mission {
             index,
@@ -95,40 +99,6 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
         }))),
         Err(to_review) => review(shared, cell, index, to_review).await,
     }
-}
-
-/// Without its secrets the connection is blocked: nothing was sent, nothing is burnt, and all goes on by itself once they
-/// are there.
-async fn blocked(
-    shared: &Arc<Shared>,
-    cell: &Arc<RunCell>,
-    index: usize,
-    (plan, approved): (&StepPlan, &Approved),
-    missing: &SigningError,
-) -> Result<Begun, Abandoned> {
-    let now_ms = shared.clock.now_ms();
-    let now = Circumstances {
-        now_ms,
-        overtaken: false,
-        blocked: None,
-        jitter: shared.jitter(),
-    };
-    let until_ms = now_ms.saturating_add_unsigned(limits::PROBE_EVERY_MS);
-    let (connection, why) = (&approved.connection, missing.to_string());
-    tracing::error!(connection, why, "a step waits: the connection cannot be used");
-    let decide = |live: &LiveStep| {
-        let event = step::hold(
-            &live.standing,
-            Wait::ConnectionBlocked,
-            until_ms,
-            &approved.terms,
-            &plan.retry,
-            &now,
-        );
-        Ok(Change::of(event).with_error(why))
-    };
-    shared.settle_by(cell, index, decide).await?;
-    Ok(Begun::Settled)
 }
 
 /// Skips a ready step whose `when` says no; `true`: it was skipped (or went to a person because nobody can tell).

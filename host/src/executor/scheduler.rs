@@ -6,13 +6,11 @@
 
 use super::Shared;
 use super::attempt::{Tried, attempt};
-use super::begin::{plan_of, skip_unless_wanted};
+use super::begin::skip_unless_wanted;
 use super::capacity::Admission;
 use super::live::{LiveStep, RunCell};
-use super::settle::{Abandoned, Change};
-use oncegate_domain::doubt::Circumstances;
+use super::settle::Abandoned;
 use oncegate_domain::id::Id;
-use oncegate_domain::step;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -190,29 +188,6 @@ impl Shared {
                 }))
             }
         }
-    }
-
-    /// Lets a step wait; `false`: there is nothing that it could wait for.
-    async fn hold(
-        self: &Arc<Self>,
-        cell: &Arc<RunCell>,
-        index: usize,
-        live: &LiveStep,
-        reason: step::Wait,
-        until_ms: i64,
-    ) -> Result<bool, Abandoned> {
-        let Some((plan, approved)) = plan_of(cell, live).zip(self.approved_for(live).await?) else {
-            return Ok(false);
-        };
-        let now_ms = self.clock.now_ms();
-        let now = Circumstances {
-            now_ms,
-            overtaken: false,
-            blocked: None,
-            jitter: self.jitter(),
-        };
-        let event = step::hold(&live.standing, reason, until_ms, &approved.terms, &plan.retry, &now);
-        self.settle(cell, index, Change::of(event)).await.map(|()| true)
     }
 
     /// Sleeps until then; `false`: the host is going down, begin nothing.
