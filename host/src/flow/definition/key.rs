@@ -1,10 +1,13 @@
 //! What makes a good event key (DESIGN section 6): a value that stays the same when the sender repeats itself, and
 //! differs when something else happened.
 
+mod fallback;
+
 use super::super::expression::Use;
 use super::super::path::{EventField, Path, Root, Segment, walk};
 use super::super::problem::Problems;
 use super::super::template::{Piece, Template};
+use super::Given;
 use serde_json::Value;
 
 /// Fields that tell one stage of the same thing from another.
@@ -22,7 +25,8 @@ const STAGES: [&str; 10] = [
 ];
 
 /// Checks the key and says what is doubtful about it.
-pub(super) fn check(key: &[Template], at: usize, example: Option<&Value>, problems: &mut Problems<'_>) {
+pub(super) fn check(key: &[Template], at: usize, given: &Given<'_>, problems: &mut Problems<'_>) {
+    let example = given.example;
     let uses: Vec<&Use> = key.iter().flat_map(Template::uses).collect();
     let from_sender = |path: &&&Use| matches!(path.path.root, Root::Body | Root::Headers | Root::Query);
     let received = |path: &&&Use| path.path.root == Root::Event(EventField::ReceivedAt);
@@ -55,6 +59,7 @@ pub(super) fn check(key: &[Template], at: usize, example: Option<&Value>, proble
     for template in key {
         joined(template, at, problems);
     }
+    fallback::check(key, given.vars, problems);
     if let Some(example) = example {
         stage(key, &uses, at, example, problems);
     }

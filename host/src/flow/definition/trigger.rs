@@ -161,7 +161,7 @@ fn key(
         return None;
     };
     let key = templates(item, "key", KEY_PARTS_MAX, mend, &names, problems)?;
-    super::key::check(&key, item.span().start, given.example, problems);
+    super::key::check(&key, item.span().start, given, problems);
     if let Some(preset) = preset {
         preset.check(&key, problems);
     }

@@ -209,6 +209,50 @@ fn values_joined_without_a_separator_are_warned_about() {
 }
 
 #[test]
+fn a_constant_to_fall_back_on_is_warned_about_however_it_is_written() {
+    for expression in [
+        "body.id | default('x')",
+        "body.id or 'x'",
+        "body.id if body.id else 'x'",
+        "body.id | default(body.number) | default(vars.none)",
+        "headers.id | default('x')",
+    ] {
+        let text = check(&(with_key(&format!("\"{{{{ {expression} }}}}\"")) + "\n[vars]\nnone = \"x\"\n"));
+        assert!(
+            text.starts_with("warning 5:11: an event without `") && text.contains("gets \"x\" in its key"),
+            "{expression}: {text}"
+        );
+        assert!(text.contains("leave the constant out"), "{text}");
+    }
+    // An event that says nothing is refused all the same.
+    for expression in [
+        "body.id",
+        "body.id | default(body.number)",
+        "body.id | default('')",
+        "body.id | upper",
+    ] {
+        assert_eq!(
+            check(&with_key(&format!("\"{{{{ {expression} }}}}\""))),
+            "ok",
+            "{expression}"
+        );
+    }
+}
+
+#[test]
+fn a_stage_may_have_a_default_where_the_rest_of_the_key_tells_events_apart() {
+    let key = |id: &str| format!("[\"{{{{ {id} }}}}\", \"{{{{ body.status | default('new') }}}}\"]");
+    assert_eq!(check(&with_key(&key("body.id"))), "ok");
+    let text = check(&with_key(&key("body.id | default('x')")));
+    assert_eq!(text.lines().count(), 2, "{text}");
+    let text = check(&with_key("[\"{{ body.tenant }}\", \"{{ body.id | default('x') }}\"]"));
+    assert!(
+        text.starts_with("warning ") && text.contains("without `body.id`"),
+        "{text}"
+    );
+}
+
+#[test]
 fn headers_and_query_can_be_keys_and_header_names_know_no_case() {
     let delivery = Delivery::new("{}");
     for (key, value) in [("headers[\\\"Idempotency-Key\\\"]", "K-1"), ("query.shop", "eu")] {
