@@ -115,7 +115,7 @@ fn duration(
     if let DeValue::Integer(number) = item.get_ref() {
         let mend = format!(
             "write `{name} = \"{}s\"` for seconds; units are ms, s, m, h, d",
-            number.as_str()
+            number.as_str().trim_start_matches(['+', '-'])
         );
         problems.error(item.span().start, format!("`{name}` has no unit"), mend);
         return None;

@@ -42,6 +42,10 @@ fn a_policy_out_of_bounds_is_refused() {
         ("{ attempts = 101 }", "`attempts` must be a whole number from 1 to 100"),
         ("{ attempts = \"5\" }", "`attempts` must be a whole number"),
         ("{ refusals = 0 }", "`refusals` must be a whole number from 1 to 100"),
+        (
+            "{ refusals = -1 }",
+            "`refusals` must be a whole number from 1 to 100; write `refusals = 1`",
+        ),
         ("{ factor = 0.5 }", "`factor` must be a number from 1 to 10"),
         ("{ factor = 11 }", "`factor` must be a number from 1 to 10"),
         ("{ factor = nan }", "`factor` must be a number from 1 to 10"),
@@ -54,6 +58,7 @@ fn a_policy_out_of_bounds_is_refused() {
         ),
         ("{ first = \"2\" }", "`first`: \"2\" has no unit"),
         ("{ first = 2 }", "`first` has no unit; write `first = \"2s\"`"),
+        ("{ first = -2 }", "`first` has no unit; write `first = \"2s\"`"),
         ("{ first = \"2 s\" }", "\" s\" is not a unit of time"),
         ("{ first = \"soon\" }", "\"soon\" is not a duration"),
         ("{ first = \"99999999999999999999s\" }", "is too long"),
