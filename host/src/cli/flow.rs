@@ -4,8 +4,8 @@ use super::installation::{What, list};
 use super::terminal::escape;
 use super::{Listing, Place};
 use crate::flow::Flow;
-use anyhow::Context;
 use clap::Subcommand;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
@@ -29,7 +29,7 @@ pub fn run(place: &Place, command: &FlowCommand) -> anyhow::Result<bool> {
         FlowCommand::Check { files } => {
             let mut good = true;
             for file in files {
-                good &= check(file)?;
+                good &= check(file);
             }
             Ok(good)
         }
@@ -37,8 +37,19 @@ pub fn run(place: &Place, command: &FlowCommand) -> anyhow::Result<bool> {
     }
 }
 
-fn check(file: &Path) -> anyhow::Result<bool> {
-    let source = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+/// One that cannot be read hides nothing of the others.
+fn check(file: &Path) -> bool {
+    let source = match std::fs::read_to_string(file) {
+        Ok(source) => source,
+        Err(error) => {
+            let why = match error.kind() {
+                ErrorKind::InvalidData => "it is not UTF-8; save it as UTF-8".to_owned(),
+                _ => format!("it cannot be read: {error}"),
+            };
+            eprintln!("{}: {why}", file.display());
+            return false;
+        }
+    };
     let folder = file.parent().unwrap_or(Path::new("."));
     let example = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
     match Flow::parse(&source, &example) {
@@ -52,13 +63,13 @@ fn check(file: &Path) -> anyhow::Result<bool> {
                 escape(flow.name()),
                 flow.steps().len()
             );
-            Ok(true)
+            true
         }
         Err(problems) => {
             for problem in &problems {
                 eprintln!("{}:{}", file.display(), escape(&problem.to_string()));
             }
-            Ok(false)
+            false
         }
     }
 }

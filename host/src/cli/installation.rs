@@ -77,7 +77,9 @@ fn files(client: &Client, folder: &Path) -> anyhow::Result<Vec<Value>> {
     let texts = texts.map(|(path, text)| file(path, text.as_bytes()));
     let examples = folder.examples.iter();
     let examples = examples.map(|(path, text)| file(&format!("flows/{path}"), text.as_bytes()));
-    Ok(connectors.chain(texts).chain(examples).collect())
+    // The host says what is wrong with them, beside all else that is.
+    let not_text = folder.not_text.iter().map(|(path, bytes)| file(path, bytes));
+    Ok(connectors.chain(texts).chain(examples).chain(not_text).collect())
 }
 
 /// What can be listed here.

@@ -25,6 +25,8 @@ pub struct Folder {
     pub flows: BTreeMap<String, String>,
     /// Everything else beside the flows: their examples, by name relative to `flows`.
     pub examples: BTreeMap<String, String>,
+    /// Texts of any kind that are not UTF-8. A plan says so of each, beside all that is wrong in the other files.
+    pub not_text: BTreeMap<String, Vec<u8>>,
 }
 
 /// Reads a folder. `oncegate.toml` is not looked at: that is the host's own configuration.
@@ -57,7 +59,7 @@ pub fn read(dir: &Path) -> Result<Folder, Vec<FileProblem>> {
     }
     for file in list(dir, "connections", &mut problems) {
         if file.ends_with(".toml")
-            && let Some(text) = read_text(dir, &file, &mut problems)
+            && let Some(text) = read_text(dir, &file, &mut folder.not_text, &mut problems)
         {
             folder.connections.insert(file, text);
         }
@@ -67,7 +69,7 @@ pub fn read(dir: &Path) -> Result<Folder, Vec<FileProblem>> {
         if !flow && !file.ends_with(".json") && !file.ends_with(".txt") {
             continue;
         }
-        let Some(text) = read_text(dir, &file, &mut problems) else {
+        let Some(text) = read_text(dir, &file, &mut folder.not_text, &mut problems) else {
             continue;
         };
         if flow {
@@ -136,12 +138,17 @@ fn read_bytes(dir: &Path, file: &str, bytes_max: u64, problems: &mut Vec<FilePro
     }
 }
 
-fn read_text(dir: &Path, file: &str, problems: &mut Vec<FileProblem>) -> Option<String> {
+fn read_text(
+    dir: &Path,
+    file: &str,
+    not_text: &mut BTreeMap<String, Vec<u8>>,
+    problems: &mut Vec<FileProblem>,
+) -> Option<String> {
     let bytes = read_bytes(dir, file, TEXT_BYTES_MAX, problems)?;
     match String::from_utf8(bytes) {
         Ok(text) => Some(text),
-        Err(_) => {
-            problems.push(FileProblem::whole(file, "it is not UTF-8", "save it as UTF-8"));
+        Err(error) => {
+            not_text.insert(file.to_owned(), error.into_bytes());
             None
         }
     }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub fn plan(folder: &Folder, rows: &CatalogRows, approve: &[String]) -> Result<Plan, Vec<FileProblem>> {
     let mut planner = Planner {
         rows,
-        problems: Vec::new(),
+        problems: not_text(folder),
         plan: Plan {
             seen: seen(rows),
             ..Plan::default()
@@ -39,6 +39,13 @@ pub fn plan(folder: &Folder, rows: &CatalogRows, approve: &[String]) -> Result<P
     Ok(planner.plan)
 }
 
+fn not_text(folder: &Folder) -> Vec<FileProblem> {
+    let files = folder.not_text.keys();
+    files
+        .map(|file| FileProblem::whole(file, "it is not UTF-8", "save it as UTF-8"))
+        .collect()
+}
+
 struct Planner<'r> {
     rows: &'r CatalogRows,
     problems: Vec<FileProblem>,
@@ -46,6 +53,12 @@ struct Planner<'r> {
 }
 
 impl Planner<'_> {
+    /// Whether a file of this part is not right. Then what it would have held is not missed once more elsewhere.
+    fn is_wrong(&self, part: &str) -> bool {
+        let of_part = |problem: &FileProblem| problem.file.split('/').next() == Some(part);
+        self.problems.iter().any(of_part)
+    }
+
     fn wrong(&mut self, file: &str, problems: Vec<Problem>) {
         self.problems.extend(problems.into_iter().map(|problem| FileProblem {
             file: file.to_owned(),

@@ -15,7 +15,10 @@ impl Planner<'_> {
         for (file, source) in &folder.flows {
             let asked = RefCell::new(BTreeMap::new());
             let examples = |name: &str| {
-                let text = folder.examples.get(name).cloned()?;
+                // One that is not UTF-8 is there all the same: that it is missing would be wrong.
+                let not_text = || folder.not_text.get(&format!("flows/{name}"));
+                let lossy = || Some(String::from_utf8_lossy(not_text()?).into_owned());
+                let text = folder.examples.get(name).cloned().or_else(lossy)?;
                 asked.borrow_mut().insert(name.to_owned(), text.clone());
                 Some(text)
             };
@@ -76,11 +79,7 @@ impl Planner<'_> {
             .find(|planned| planned.spec.name == step.connection)
         else {
             // Its own file is not right: that is reported there.
-            if self
-                .problems
-                .iter()
-                .any(|problem| problem.file.starts_with("connections/"))
-            {
+            if self.is_wrong("connections") {
                 return None;
             }
             let known: Vec<_> = self
