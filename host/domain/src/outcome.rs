@@ -51,7 +51,7 @@ pub enum Permanent {
     Denied,
     /// The connector's report does not fit what was seen on the wire.
     ConnectorFault,
-    /// The destination rejected the data.
+    /// The destination, or the connector, refused what was asked for: the data, or whoever asked.
     Rejected,
 }
 

@@ -83,7 +83,7 @@ impl Display for Permanent {
                 "the connector asked for something that the connection does not allow, and it was stopped"
             }
             Permanent::ConnectorFault => "the connector failed, or what it reported does not fit what the host saw",
-            Permanent::Rejected => "the data was refused",
+            Permanent::Rejected => "what this step asks for was refused",
         })
     }
 }
