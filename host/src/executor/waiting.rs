@@ -61,7 +61,11 @@ impl Shared {
     ) -> Result<(), Abandoned> {
         let (connection, why) = (&terms.1.connection, missing.to_string());
         if self.blocked.block(connection, &why) {
-            tracing::error!(connection, why, "the connection cannot be used; its steps wait until it can");
+            tracing::error!(
+                connection,
+                why,
+                "the connection cannot be used; its steps wait until it can"
+            );
         }
         let until_ms = self.clock.now_ms().saturating_add_unsigned(limits::PROBE_EVERY_MS);
         let decide = |live: &LiveStep| {

@@ -11,6 +11,7 @@ mod asking_people;
 mod bad_files;
 mod closed_world;
 mod connectors_that_lie;
+mod credentials;
 mod digits;
 mod doubt_sticks;
 mod drilled;
