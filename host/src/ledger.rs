@@ -245,6 +245,20 @@ impl Ledger {
         .await
     }
 
+    /// The same with an input, which is kept for as long as the command may be repeated.
+    async fn rare_with<I, T>(
+        &self,
+        input: I,
+        write: for<'a> fn(Conn<'a>, Arc<I>) -> BoxFuture<'a, Result<T>>,
+    ) -> Result<T>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let input = Arc::new(input);
+        self.rare(move |conn| write(conn, Arc::clone(&input))).await
+    }
+
     async fn snapshot(&self) -> Result<Snapshot> {
         Ok(self.inner.readers.snapshot().await?)
     }

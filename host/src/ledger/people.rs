@@ -8,39 +8,34 @@ impl Ledger {
     /// Decides about a step in review: compare-and-set on the item's version, else `Stale`. The run's steps go to this
     /// process's epoch, so that the executor may go on at once.
     pub async fn decide(&self, decision: PersonDecision) -> Result<()> {
-        let (epoch, input) = (self.inner.epoch, Arc::new(decision));
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { decide::decide(&mut conn, epoch, &input).await })
+        let input = (self.inner.epoch, decision);
+        self.rare_with(input, |mut conn, input| {
+            Box::pin(async move { decide::decide(&mut conn, input.0, &input.1).await })
         })
         .await
     }
 
     /// Decides about a conflicting event; returns the new run if there is one.
     pub async fn decide_conflict(&self, decision: ConflictDecision) -> Result<Option<Id>> {
-        let (epoch, input) = (self.inner.epoch, Arc::new(decision));
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { decide::decide_conflict(&mut conn, epoch, &input).await })
+        let input = (self.inner.epoch, decision);
+        self.rare_with(input, |mut conn, input| {
+            Box::pin(async move { decide::decide_conflict(&mut conn, input.0, &input.1).await })
         })
         .await
     }
 
     /// Cancels a run; open review items of steps that leave review are closed.
     pub async fn cancel(&self, cancel: Cancel) -> Result<()> {
-        let (epoch, input) = (self.inner.epoch, Arc::new(cancel));
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { decide::cancel(&mut conn, epoch, &input).await })
+        let input = (self.inner.epoch, cancel);
+        self.rare_with(input, |mut conn, input| {
+            Box::pin(async move { decide::cancel(&mut conn, input.0, &input.1).await })
         })
         .await
     }
 
     /// Adds a line to the audit trail.
     pub async fn audit(&self, entry: AuditEntry) -> Result<()> {
-        let input = Arc::new(entry);
-        self.rare(move |mut conn| {
-            let input = input.clone();
+        self.rare_with(entry, |mut conn, input| {
             Box::pin(async move { decide::audit(&mut conn, &input).await })
         })
         .await
@@ -48,9 +43,7 @@ impl Ledger {
 
     /// Changes the installation as a whole: all of it, or, on an error or a crash, nothing.
     pub async fn save_installation(&self, change: InstallationChange) -> Result<()> {
-        let input = Arc::new(change);
-        self.rare(move |mut conn| {
-            let input = input.clone();
+        self.rare_with(change, |mut conn, input| {
             Box::pin(async move { save::installation(&mut conn, &input).await })
         })
         .await
@@ -59,9 +52,7 @@ impl Ledger {
     /// Stores a flow and makes it active; the same source and examples as now make no new revision. Returns the stable
     /// id and the revision.
     pub async fn save_flow(&self, flow: NewFlow) -> Result<(Id, u32)> {
-        let input = Arc::new(flow);
-        self.rare(move |mut conn| {
-            let input = input.clone();
+        self.rare_with(flow, |mut conn, input| {
             Box::pin(async move { save::flow(&mut conn, &input).await })
         })
         .await
@@ -69,9 +60,7 @@ impl Ledger {
 
     /// Stores a connector's bytes under their digest; known bytes change nothing.
     pub async fn save_connector(&self, connector: NewConnector) -> Result<()> {
-        let input = Arc::new(connector);
-        self.rare(move |mut conn| {
-            let input = input.clone();
+        self.rare_with(connector, |mut conn, input| {
             Box::pin(async move { save::connector(&mut conn, &input).await })
         })
         .await
@@ -79,9 +68,7 @@ impl Ledger {
 
     /// Stores a connection and makes it active; what equals the current revision makes no new one. Returns the revision.
     pub async fn save_connection(&self, connection: NewConnection) -> Result<u32> {
-        let input = Arc::new(connection);
-        self.rare(move |mut conn| {
-            let input = input.clone();
+        self.rare_with(connection, |mut conn, input| {
             Box::pin(async move { save::connection(&mut conn, &input).await })
         })
         .await
@@ -89,13 +76,12 @@ impl Ledger {
 
     /// The flow takes no more events. Its runs go on, its keys stay.
     pub async fn deactivate_flow(&self, name: &str, who: &str, at_ms: i64) -> Result<()> {
-        let input = Arc::new(Deactivate {
+        let input = Deactivate {
             name: name.into(),
             who: who.into(),
             at_ms,
-        });
-        self.rare(move |mut conn| {
-            let input = input.clone();
+        };
+        self.rare_with(input, |mut conn, input| {
             Box::pin(async move { save::deactivate_flow(&mut conn, &input).await })
         })
         .await
@@ -103,13 +89,12 @@ impl Ledger {
 
     /// The connection is not used any more.
     pub async fn deactivate_connection(&self, name: &str, who: &str, at_ms: i64) -> Result<()> {
-        let input = Arc::new(Deactivate {
+        let input = Deactivate {
             name: name.into(),
             who: who.into(),
             at_ms,
-        });
-        self.rare(move |mut conn| {
-            let input = input.clone();
+        };
+        self.rare_with(input, |mut conn, input| {
             Box::pin(async move { save::deactivate_connection(&mut conn, &input).await })
         })
         .await
@@ -117,9 +102,7 @@ impl Ledger {
 
     /// Stores a token's hash.
     pub async fn save_token(&self, token: NewToken) -> Result<Id> {
-        let input = Arc::new(token);
-        self.rare(move |mut conn| {
-            let input = input.clone();
+        self.rare_with(token, |mut conn, input| {
             Box::pin(async move { save::token(&mut conn, &input).await })
         })
         .await
@@ -127,14 +110,16 @@ impl Ledger {
 
     /// Forgets a token.
     pub async fn revoke_token(&self, id: Id, who: &str, at_ms: i64) -> Result<()> {
-        let input = Arc::new(Deactivate {
-            name: id.to_string(),
-            who: who.into(),
-            at_ms,
-        });
-        self.rare(move |mut conn| {
-            let input = input.clone();
-            Box::pin(async move { save::revoke_token(&mut conn, id, &input).await })
+        let input = (
+            id,
+            Deactivate {
+                name: id.to_string(),
+                who: who.into(),
+                at_ms,
+            },
+        );
+        self.rare_with(input, |mut conn, input| {
+            Box::pin(async move { save::revoke_token(&mut conn, input.0, &input.1).await })
         })
         .await
     }
