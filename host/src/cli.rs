@@ -1,5 +1,6 @@
 //! What people type. Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage.
 
+mod bench;
 mod builtin;
 mod call;
 mod client;
@@ -92,6 +93,12 @@ enum Command {
     /// Put a connector or a connection through the acceptance test: lost answers, crashes, refusals, counted at a
     /// scripted destination.
     Drill(drill::DrillArgs),
+    /// Measure what this machine gives: events per second, latency, CPU time, memory, disk flushes.
+    Bench(bench::BenchArgs),
+    #[command(name = crate::bench::LOAD, hide = true)]
+    BenchLoad(bench::LoadArgs),
+    #[command(name = crate::bench::DESTINATION, hide = true)]
+    BenchDestination,
 }
 
 #[derive(Debug, Subcommand)]
@@ -118,6 +125,9 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Review(command) => review::run(place, command).map(|()| true),
         Command::Demo(args) => demo::run(args),
         Command::Drill(args) => drill::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::BenchLoad(args) => bench::load(args).map(|()| true),
+        Command::BenchDestination => bench::destination().map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

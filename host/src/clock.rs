@@ -84,6 +84,13 @@ pub fn thread_cpu_ns() -> u64 {
     u64::try_from(used.tv_sec * 1_000_000_000 + used.tv_nsec).unwrap_or(0)
 }
 
+/// Nanoseconds since the machine was booted, as every process of the machine reads them alike. For measuring only: nothing
+/// is decided by it.
+pub fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).unwrap_or(0)
+}
+
 /// A clock that moves only when it is told to. For tests.
 #[derive(Debug)]
 pub struct ManualClock {

@@ -1,4 +1,5 @@
-//! The host as a process of its own, so that it can be killed in the middle of its work. For the demo and the drill.
+//! The host as a process of its own, so that it can be killed in the middle of its work, and so that what
+//! it uses is its own. For the demo, the drill and the bench.
 
 use crate::clock::{Clock, SystemClock};
 use anyhow::{Context, bail};
@@ -10,6 +11,10 @@ use std::time::Duration;
 
 /// How long the host may take to come up; the first start compiles a connector, which may bring an interpreter.
 const UP_WITHIN: Duration = Duration::from_secs(300);
+/// How often it is asked whether it is up: the bench measures by this how long a start takes.
+const ASK_AGAIN: Duration = Duration::from_millis(5);
+/// How long it may take to end in order: attempts in flight end first.
+const STOP_WITHIN: Duration = Duration::from_secs(60);
 
 /// A running host.
 pub struct HostProcess {
@@ -74,7 +79,7 @@ impl HostProcess {
                     data.join("host.log").display()
                 );
             }
-            thread::sleep(Duration::from_millis(20));
+            thread::sleep(ASK_AGAIN);
         }
     }
 
@@ -86,6 +91,23 @@ impl HostProcess {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
+    }
+
+    /// Tells it to end in order, and waits until it has.
+    ///
+    /// # Errors
+    /// It does not end in time, or not well.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        drop(self.child.stdin.take());
+        let until_ms = SystemClock.boot_ms() + STOP_WITHIN.as_millis() as i64;
+        loop {
+            match self.child.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!("the host ended badly ({status})"),
+                None if SystemClock.boot_ms() > until_ms => bail!("the host did not stop within {STOP_WITHIN:?}"),
+                None => thread::sleep(ASK_AGAIN),
+            }
+        }
     }
 
     /// Its process id.

@@ -2,6 +2,7 @@
 //! event and loses nothing. `docs/ARCHITECTURE.md` is the map.
 
 pub mod api;
+pub mod bench;
 pub mod build;
 pub mod call;
 pub mod catalog;

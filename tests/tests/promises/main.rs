@@ -18,6 +18,7 @@ mod drilled;
 mod hooks;
 mod killed;
 mod lost_answers;
+mod measured;
 mod natural;
 mod packed_bodies;
 mod providers;

@@ -48,6 +48,7 @@ const RESERVED: [Reserved; 4] = [
             // Talk to the host's own API and hooks on its own address, never to a destination.
             "host/src/cli",
             "host/src/demo",
+            "host/src/bench",
             "host/src/host_process.rs",
         ],
         in_tests_too: false,

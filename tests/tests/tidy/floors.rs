@@ -19,7 +19,7 @@ const FLOORS: [(&str, u8); 12] = [
 ];
 
 /// They may go anywhere, and no room may lead into them.
-const STAIRS: [&str; 11] = [
+const STAIRS: [&str; 12] = [
     "main",
     "lib",
     "cli",
@@ -28,6 +28,7 @@ const STAIRS: [&str; 11] = [
     "telemetry",
     "demo",
     "drill",
+    "bench",
     "host_process",
     "build",
     "call",

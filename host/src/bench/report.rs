@@ -1,0 +1,140 @@
+//! The figures for people: one line per row, under a head that says what each column is.
+
+use super::alone::Alone;
+use super::disk::Disk;
+use super::figures::{Row, ms};
+use super::stage::Idle;
+use std::path::Path;
+
+/// What the disk does by itself, so that the figures can be read beside it.
+pub fn disk(disk: &Disk, folder: &Path) -> String {
+    let mut said = format!(
+        "A 4 KiB append with fdatasync takes this disk {:.3} ms (p99 {:.3} ms), below {}.\n",
+        ms(disk.append_ns.p50),
+        ms(disk.append_ns.p99),
+        folder.display()
+    );
+    if disk.in_memory {
+        said += "That is memory and no disk: a flush is free there, and nothing of it would outlive the machine. Name a folder \
+                 on a disk with --dir.\n";
+    }
+    said
+}
+
+/// The head of the table.
+pub fn head() -> String {
+    let named = line([
+        "steps",
+        "at once",
+        "events",
+        "accepted",
+        "completed",
+        "accept p50",
+        "p99",
+        "to effect p50",
+        "p99",
+        "CPU",
+        "memory",
+        "flushes",
+    ]);
+    let units = line([
+        "", "", "", "/s", "/s", "ms", "ms", "ms", "ms", "ms/event", "MB", "/event",
+    ]);
+    format!("{named}\n{units}")
+}
+
+/// One row, and what is wrong with it.
+pub fn row(row: &Row) -> String {
+    let mut said = line(
+        [
+            row.steps.to_string(),
+            row.concurrency.to_string(),
+            row.events.to_string(),
+            format!("{:.0}", row.accepted_per_s),
+            format!("{:.0}", row.completed_per_s),
+            format!("{:.2}", row.accept_p50_ms),
+            format!("{:.2}", row.accept_p99_ms),
+            format!("{:.2}", row.effect_p50_ms),
+            format!("{:.2}", row.effect_p99_ms),
+            format!("{:.3}", row.cpu_ms_per_event),
+            format!("{:.1}", row.rss_mb),
+            format!("{:.3}", row.flushes_per_event),
+        ]
+        .each_ref()
+        .map(String::as_str),
+    );
+    for (count, what) in [
+        (row.duplicates, "effects happened more than once"),
+        (row.lost, "effects never happened"),
+        (row.refused, "webhooks were refused"),
+    ] {
+        if count > 0 {
+            said += &format!("\n  WRONG: {count} {what}");
+        }
+    }
+    said
+}
+
+/// A host at rest.
+pub fn idle(idle: &Idle) -> String {
+    format!(
+        "Ready {:.0} ms after its start, with compiled connectors; {:.1} MB with nothing to do, four connectors loaded.",
+        idle.ready_ms, idle.rss_mb
+    )
+}
+
+/// The runtime by itself.
+pub fn alone(alone: &Alone) -> String {
+    format!(
+        "One call of a connector (instance, call, one request through the door) takes {:.1} µs (p99 {:.1} µs, {} calls).",
+        alone.call_p50_us, alone.call_p99_us, alone.calls
+    )
+}
+
+fn line(cells: [&str; 12]) -> String {
+    let widths = [7, 9, 8, 10, 11, 12, 9, 15, 9, 10, 8, 9];
+    let cells = cells.iter().zip(widths);
+    cells.map(|(cell, width)| format!("{cell:>width$}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::percentile::Percentiles;
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let head = head();
+        let (named, units) = head.split_once('\n').unwrap();
+        let figures = row(&Row::default());
+        assert_eq!(named.chars().count(), units.chars().count());
+        assert_eq!(named.chars().count(), figures.chars().count());
+    }
+
+    #[test]
+    fn what_is_wrong_stands_below_its_row() {
+        let broken = Row {
+            lost: 2,
+            ..Row::default()
+        };
+        assert!(row(&broken).ends_with("\n  WRONG: 2 effects never happened"));
+    }
+
+    #[test]
+    fn memory_is_not_taken_for_a_disk() {
+        let mut measured = Disk {
+            append_ns: Percentiles {
+                p50: 850_000,
+                p99: 2_100_000,
+            },
+            in_memory: false,
+        };
+        let said = disk(&measured, Path::new("x"));
+        assert!(
+            said.contains("0.850 ms (p99 2.100 ms)") && !said.contains("free"),
+            "{said}"
+        );
+        measured.in_memory = true;
+        assert!(disk(&measured, Path::new("x")).contains("a flush is free"));
+    }
+}

@@ -1,0 +1,208 @@
+//! Everything that is up while the bench runs, and how one row is played: a fresh host on the ledger that the rows share, a
+//! warm-up, the load, the wait for the last effect; then both ends are asked what they saw.
+
+use super::child::{Destination, send};
+use super::disk::flushes;
+use super::figures::{Cost, Row, mb, ms};
+use super::installation::{self, SECRETS, hook};
+use super::load::Load;
+use super::process::Used;
+use crate::clock::monotonic_ns;
+use crate::host_process::HostProcess;
+use anyhow::{Context, ensure};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// What is sent before a row and not counted: statements are prepared, connections made, pages there.
+const WARM_UP_EVENTS: u64 = 256;
+const WARM_UP_MS: u64 = 1_000;
+/// History goes in parts, so that neither end has to keep it all.
+const HISTORY_PART_EVENTS: u64 = 50_000;
+const HISTORY_CONCURRENCY: usize = 64;
+const HISTORY_PART_MS_MAX: u64 = 600_000;
+/// How often the destination is asked whether all effects are there.
+const COUNT_AGAIN: Duration = Duration::from_millis(20);
+/// When no effect came for so long, what is missing is lost.
+const NOTHING_NS_MAX: u64 = 30_000_000_000;
+/// From the last effect until its outcome is stored and the host is at rest.
+const SETTLE: Duration = Duration::from_millis(300);
+/// How long runs whose effects are all there may stay open.
+const ENDED_WITHIN: Duration = Duration::from_secs(60);
+/// How long a host has nothing to do before its memory is looked at.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// What a host needs that does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Idle {
+    /// Marks the line.
+    pub idle: bool,
+    /// Memory, in megabytes of 10⁶ bytes.
+    pub rss_mb: f64,
+    /// From the start of the process until it answers that it is ready, in milliseconds.
+    pub ready_ms: f64,
+}
+
+/// Destination, ledger and installation folder. Dropped, nothing of it is left.
+pub struct Stage {
+    folder: TempDir,
+    destination: Destination,
+    /// Events so far: each has a number of its own, over all rows.
+    events: u64,
+}
+
+impl Stage {
+    /// Sets the stage in `folder`; connectors are compiled here and once.
+    ///
+    /// # Errors
+    /// A process or the folder cannot be had.
+    pub fn set(folder: TempDir, steps: &[u64]) -> anyhow::Result<Self> {
+        let destination = Destination::start()?;
+        let stage = Self {
+            folder,
+            destination,
+            events: 0,
+        };
+        std::fs::create_dir_all(stage.data())?;
+        installation::write(&stage.installation(), &stage.destination.address, steps)?;
+        stage.host()?.stop()?;
+        Ok(stage)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn installation(&self) -> PathBuf {
+        self.folder.path().join("installation")
+    }
+
+    fn host(&self) -> anyhow::Result<HostProcess> {
+        HostProcess::start(&self.data(), &self.installation(), "127.0.0.1:0", &SECRETS)
+    }
+
+    /// Plays one row.
+    ///
+    /// # Errors
+    /// The bench itself failed; not that an effect is missing or too many.
+    pub fn row(&mut self, steps: u64, concurrency: usize, events: u64, ms_max: u64) -> anyhow::Result<Row> {
+        let host = self.host()?;
+        let warm_up = WARM_UP_EVENTS.min(events);
+        self.play(&host, steps, concurrency, warm_up, WARM_UP_MS)?;
+        let row = self.play(&host, steps, concurrency, events, ms_max)?;
+        ended(&host)?;
+        host.stop()?;
+        Ok(row)
+    }
+
+    /// Fills the ledger with events of one step that went their whole way; `false`: not each of them did, exactly once.
+    ///
+    /// # Errors
+    /// The bench itself failed.
+    pub fn history(&mut self, steps: u64, events: u64, mut say: impl FnMut(u64)) -> anyhow::Result<bool> {
+        let host = self.host()?;
+        let until = self.events + events;
+        let mut good = true;
+        while self.events < until {
+            let part = HISTORY_PART_EVENTS.min(until - self.events);
+            let row = self.play(&host, steps, HISTORY_CONCURRENCY, part, HISTORY_PART_MS_MAX)?;
+            good &= row.is_good();
+            say(until - self.events);
+        }
+        ended(&host)?;
+        host.stop()?;
+        Ok(good)
+    }
+
+    /// A host that has nothing to do.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn idle(&self) -> anyhow::Result<Idle> {
+        let from_ns = monotonic_ns();
+        let host = self.host()?;
+        let ready_ms = ms(monotonic_ns() - from_ns);
+        std::thread::sleep(IDLE);
+        let rss_mb = mb(Used::by(host.id())?.rss_bytes);
+        host.stop()?;
+        Ok(Idle {
+            idle: true,
+            rss_mb,
+            ready_ms,
+        })
+    }
+
+    fn play(
+        &mut self,
+        host: &HostProcess,
+        steps: u64,
+        concurrency: usize,
+        events: u64,
+        ms_max: u64,
+    ) -> anyhow::Result<Row> {
+        let load = Load {
+            host: host.address.parse()?,
+            hook: hook(steps),
+            first: self.events,
+            events,
+            concurrency,
+            ms_max,
+        };
+        self.events += events;
+        let requests_before = self.destination.count()?;
+        // Asking for counts costs the host something: outside of what is measured.
+        let flushes_before = flushes(host, &self.data())?;
+        let before = Used::by(host.id())?;
+        let deliveries = send(&load)?;
+        let accepted = deliveries.iter().filter(|delivery| delivery.accepted()).count() as u64;
+        self.wait_for(requests_before + accepted * steps)?;
+        let after = Used::by(host.id())?;
+        let cost = Cost {
+            cpu_ms: after.cpu_ms - before.cpu_ms,
+            rss_bytes: after.rss_bytes,
+            flushes: flushes(host, &self.data())? - flushes_before,
+        };
+        Ok(Row::of(
+            steps,
+            concurrency,
+            &deliveries,
+            &self.destination.take()?,
+            cost,
+        ))
+    }
+
+    /// Waits until so many requests were at the destination, or nothing comes any more; then for what may be too many.
+    fn wait_for(&mut self, requests: u64) -> anyhow::Result<()> {
+        let (mut seen, mut since_ns) = (0, monotonic_ns());
+        while seen < requests && monotonic_ns() - since_ns < NOTHING_NS_MAX {
+            std::thread::sleep(COUNT_AGAIN);
+            let now = self.destination.count()?;
+            if now > seen {
+                (seen, since_ns) = (now, monotonic_ns());
+            }
+        }
+        std::thread::sleep(SETTLE);
+        Ok(())
+    }
+}
+
+/// Every run of the ledger is completed, as the host itself sees it.
+fn ended(host: &HostProcess) -> anyhow::Result<()> {
+    let until_ns = monotonic_ns() + ENDED_WITHIN.as_nanos() as u64;
+    loop {
+        let counts = host.ask("counts")?;
+        let runs = counts["runs"].as_object().context("the host does not count runs")?;
+        let mut unfinished = runs.iter().filter(|(state, _)| *state != "completed");
+        if unfinished.all(|(_, count)| count.as_u64() == Some(0)) {
+            return Ok(());
+        }
+        ensure!(
+            monotonic_ns() < until_ns,
+            "not every run is completed: {}",
+            Value::Object(runs.clone())
+        );
+        std::thread::sleep(COUNT_AGAIN);
+    }
+}

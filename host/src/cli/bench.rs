@@ -1,0 +1,94 @@
+//! `oncegate bench`, and the two commands by which it starts its load and its destination as processes of their own.
+
+use crate::bench::load::Load;
+use crate::bench::{self, BenchOptions};
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Webhooks of one row at most.
+    #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    events: u64,
+    /// How long one row sends at most: what takes longer has shown its pace.
+    #[arg(long, default_value_t = 6, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: u64,
+    /// Steps of the flows that are measured.
+    #[arg(long, default_value = "1,3", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=20))]
+    steps: Vec<u64>,
+    /// Webhooks under way at the same time.
+    #[arg(long, default_value = "1,16,64", value_delimiter = ',', value_parser = concurrency)]
+    concurrency: Vec<usize>,
+    /// Fill the ledger with so many finished events first. They go the whole way, so a million takes minutes.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
+    history: u64,
+    /// A folder on the disk that is meant; the ledger lies in a temporary folder below it.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Measure the runtime by itself: one call of a connector.
+    #[arg(long, conflicts_with_all = ["events", "seconds", "steps", "concurrency", "history"])]
+    runtime: bool,
+    /// Print one line of JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The load's process. `bench` starts it.
+#[derive(Debug, Args)]
+pub struct LoadArgs {
+    #[arg(long)]
+    host: SocketAddr,
+    #[arg(long)]
+    hook: String,
+    #[arg(long)]
+    first: u64,
+    #[arg(long)]
+    events: u64,
+    #[arg(long)]
+    concurrency: usize,
+    #[arg(long)]
+    ms_max: u64,
+}
+
+/// Each is a connection, with a file descriptor at both ends.
+const CONCURRENCY_MAX: usize = 256;
+
+fn concurrency(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=CONCURRENCY_MAX) => Ok(number),
+        Ok(_) | Err(_) => Err(format!("write a whole number from 1 to {CONCURRENCY_MAX}")),
+    }
+}
+
+pub fn run(args: &BenchArgs) -> anyhow::Result<bool> {
+    let options = BenchOptions {
+        events: args.events,
+        sending_ms_max: args.seconds * 1_000,
+        steps: args.steps.clone(),
+        concurrency: args.concurrency.clone(),
+        history: args.history,
+        dir: args.dir.clone(),
+        json: args.json,
+    };
+    if args.runtime {
+        bench::run_alone(&options)
+    } else {
+        bench::run(&options)
+    }
+}
+
+pub fn load(args: &LoadArgs) -> anyhow::Result<()> {
+    bench::load::run(&Load {
+        host: args.host,
+        hook: args.hook.clone(),
+        first: args.first,
+        events: args.events,
+        concurrency: args.concurrency,
+        ms_max: args.ms_max,
+    })
+}
+
+pub fn destination() -> anyhow::Result<()> {
+    bench::destination::run()
+}
