@@ -62,6 +62,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/connectors", get(installation::connectors))
         .route("/connections", get(installation::connections))
         .route("/counts", get(health::counts))
+        .route("/writer", get(health::writer))
         .route(
             "/apply",
             post(installation::apply).layer(DefaultBodyLimit::max(FOLDER_BYTES_MAX)),

@@ -43,3 +43,8 @@ pub(super) async fn counts(State(api): State<Arc<Api>>) -> Result<Json<Value>, P
         "broken": api.catalog.snapshot().broken(),
     })))
 }
+
+/// What the ledger's writer did since this host came up. Costs nothing, while the counts read the whole ledger.
+pub(super) async fn writer(State(api): State<Arc<Api>>) -> Json<Value> {
+    Json(json!(api.ledger.writer_counts()))
+}

@@ -65,8 +65,7 @@ impl Disk {
 /// # Errors
 /// The host does not answer.
 pub fn flushes(host: &HostProcess, data: &Path) -> anyhow::Result<u64> {
-    let counts = host.ask("counts")?;
-    let commits = counts["writer"]["commits"].as_u64();
+    let commits = host.ask("writer")?["commits"].as_u64();
     let commits = commits.context("the host does not tell how many commits it made")?;
     Ok(commits + FLUSHES_PER_CHECKPOINT * checkpoints(&data.join("ledger.db-wal"))?)
 }
