@@ -24,6 +24,7 @@ use anyhow::Context;
 use disk::Disk;
 use serde_json::{Value, json};
 use stage::Stage;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// What is measured.
@@ -80,7 +81,7 @@ pub fn run(options: &BenchOptions) -> anyhow::Result<bool> {
         false => "The promise was broken: see above.",
     });
     if options.json {
-        println!("{}", Value::Array(lines));
+        print(&Value::Array(lines).to_string());
     }
     Ok(good)
 }
@@ -97,7 +98,7 @@ pub fn run_alone(options: &BenchOptions) -> anyhow::Result<bool> {
     say(&report::alone(&alone));
     if options.json {
         let lines = vec![with_disk(serde_json::to_value(&alone)?, &disk)];
-        println!("{}", Value::Array(lines));
+        print(&Value::Array(lines).to_string());
     }
     Ok(true)
 }
@@ -127,7 +128,12 @@ fn with_disk(mut line: Value, disk: &Disk) -> Value {
 fn teller(json: bool) -> impl Fn(&str) {
     move |text| {
         if !json {
-            println!("{text}");
+            print(text);
         }
     }
+}
+
+/// Whoever closes the pipe has read enough; that is no reason to fail.
+fn print(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
 }

@@ -1,9 +1,10 @@
 //! What the disk below the ledger can do, and how often the host had it flush.
 //!
 //! The kernel counts no flushes of a process, so they are counted where they come from. Only the ledger flushes: every
-//! commit of its one writer is one `fdatasync` of the log, and moving a full log into the database is three more (log,
+//! commit of its one writer flushes the log once, and moving a full log into the database is three flushes more (log,
 //! database, and the head of the new log). The host counts its commits; how often the log was begun anew stands in the log's
-//! own head (<https://www.sqlite.org/fileformat2.html#walformat>, checkpoint sequence number). `strace -c` counts the same.
+//! own head (<https://www.sqlite.org/fileformat2.html#walformat>, checkpoint sequence number). `strace` sees as many calls of
+//! `fsync` and `fdatasync`.
 
 use super::percentile::Percentiles;
 use crate::clock::monotonic_ns;
