@@ -9,7 +9,7 @@ use oncegate_domain::key::{EventKey, Role};
 use oncegate_domain::step::Step;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What never changes about a run.
 #[derive(Debug)]
@@ -206,35 +206,50 @@ pub fn outputs(steps: &[LiveStep], own: usize) -> Vec<Option<Value>> {
 /// The runs in memory. A cell lives as long as somebody works on it.
 #[derive(Default)]
 pub struct LiveRuns {
-    cells: Mutex<HashMap<Id, Weak<RunCell>>>,
+    cells: Mutex<Cells>,
+}
+
+#[derive(Default)]
+struct Cells {
+    by_run: HashMap<Id, Weak<RunCell>>,
+    /// With how many entries those that are nobody's any more are taken out. It follows what was left the last time, so that
+    /// each entry is looked at a bounded number of times, however many there are.
+    sweep_at: usize,
+}
+
+impl Cells {
+    fn keep(&mut self, cell: &Arc<RunCell>) {
+        self.by_run.insert(cell.facts.id, Arc::downgrade(cell));
+        if self.by_run.len() > self.sweep_at {
+            self.by_run.retain(|_, cell| cell.strong_count() > 0);
+            self.sweep_at = 2 * self.by_run.len() + 1_000;
+        }
+    }
 }
 
 impl LiveRuns {
     /// The cell of a run, if it is in memory.
     pub fn get(&self, run: Id) -> Option<Arc<RunCell>> {
-        self.cells
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&run)?
-            .upgrade()
+        self.cells().by_run.get(&run)?.upgrade()
     }
 
     /// Keeps `cell`, unless somebody was faster; there is never more than one cell per run.
     pub fn keep(&self, cell: RunCell) -> Arc<RunCell> {
-        let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(there) = cells.get(&cell.facts.id).and_then(Weak::upgrade) {
+        let mut cells = self.cells();
+        if let Some(there) = cells.by_run.get(&cell.facts.id).and_then(Weak::upgrade) {
             return there;
         }
         let cell = Arc::new(cell);
-        cells.insert(cell.facts.id, Arc::downgrade(&cell));
-        if cells.len() > 2 * cells.values().filter(|cell| cell.strong_count() > 0).count() + 1_000 {
-            cells.retain(|_, cell| cell.strong_count() > 0);
-        }
+        cells.keep(&cell);
         cell
     }
 
     /// Forgets a cell that no longer agrees with the ledger.
     pub fn forget(&self, run: Id) {
-        self.cells.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+        self.cells().by_run.remove(&run);
+    }
+
+    fn cells(&self) -> MutexGuard<'_, Cells> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
