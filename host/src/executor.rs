@@ -40,6 +40,7 @@ use live::{LiveRuns, RunCell};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::{EventKey, InstallationSecret};
 use oncegate_domain::run;
+use signing::Signer;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -79,7 +80,7 @@ pub struct Shared {
     pub(crate) egress: Egress,
     pub(crate) clock: SharedClock,
     pub(crate) secret: InstallationSecret,
-    pub(crate) secrets_dir: PathBuf,
+    pub(crate) signer: Signer,
     gates: Gates,
     blocked: waiting::BlockedConnections,
     live: LiveRuns,
@@ -189,7 +190,7 @@ impl Shared {
             gates: Gates::new(Arc::clone(&parts.clock)),
             blocked: waiting::BlockedConnections::default(),
             clock: parts.clock,
-            secrets_dir: parts.secrets_dir,
+            signer: Signer::new(parts.secrets_dir),
             live: LiveRuns::default(),
             seats: scheduler::Seats::default(),
             calls: Arc::new(Semaphore::new(parts.calls_max.max(1) as usize)),
