@@ -2,8 +2,7 @@
 //! 13 rows runs it with 8, 4 and 1. Both backends take them.
 
 use super::rows::Row;
-use super::sqlite::{Conn, DbError, Sql, Value};
-use std::fmt::Write;
+use super::sqlite::{Conn, DbError, Sql, Value, placeholder};
 use std::sync::{Arc, OnceLock};
 
 /// Rows of one statement, largest first.
@@ -51,9 +50,8 @@ impl Template {
         for row in 0..size {
             text.push_str(if row == 0 { "(" } else { ", (" });
             for column in 0..width {
-                let comma = if column == 0 { "" } else { ", " };
-                // Writing to a String cannot fail.
-                let _ = write!(text, "{comma}${}", row * width + column + 1);
+                text.push_str(if column == 0 { "" } else { ", " });
+                text.push_str(placeholder(row * width + column + 1));
             }
             text.push(')');
         }
@@ -67,11 +65,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_numbers_its_placeholders() {
+    fn a_template_has_a_place_for_each_value() {
         let template = Template::new("WITH v(a, b) AS (VALUES ", ") SELECT a FROM v");
         assert_eq!(
             template.build(2, 2),
-            "WITH v(a, b) AS (VALUES ($1, $2), ($3, $4)) SELECT a FROM v"
+            "WITH v(a, b) AS (VALUES (?, ?), (?, ?)) SELECT a FROM v"
         );
     }
 }

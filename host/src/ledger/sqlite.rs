@@ -84,6 +84,13 @@ impl From<sqlx::Error> for DbError {
     }
 }
 
+/// How the place of the next value is written in a statement that is built, where values come in the order of their places.
+/// Without its number: SQLite takes `$7` for a name, and sqlx asks it for the name of each place, for which it goes through
+/// all of them. A statement over 64 rows has a thousand.
+pub(super) fn placeholder(_number: usize) -> &'static str {
+    "?"
+}
+
 /// Something that statements can be run on: the writer's connection, or a reader's snapshot.
 pub(super) struct Conn<'a>(&'a mut SqliteConnection);
 
