@@ -7,6 +7,7 @@
 //! Instants are milliseconds since the Unix epoch on the ledger's clock (`i64`, names end in `_ms` or `_at_ms`);
 //! durations are milliseconds (`u64`, names end in `_ms`).
 
+pub mod credentials;
 pub mod doubt;
 pub mod evidence;
 pub mod id;

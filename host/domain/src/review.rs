@@ -72,7 +72,8 @@ impl Review {
             | Review::ToldToWaitTooLong
             | Review::Template
             | Review::Output
-            | Review::NotAllowed => false,
+            | Review::NotAllowed
+            | Review::Unauthorized => false,
         }
     }
 }

@@ -151,6 +151,9 @@ pub enum Review {
     Output,
     /// The connector or connection it needs is missing or does not allow it; nothing was sent.
     NotAllowed,
+    /// The destination did not accept the credentials for what this step asks, and they work otherwise; the effect does not
+    /// exist.
+    Unauthorized,
 }
 
 /// Why a step was skipped.

@@ -121,6 +121,10 @@ impl Display for Review {
                 "the connector or connection of this step is missing or may not be used; nothing was sent, the effect \
                  does not exist",
             ),
+            Review::Unauthorized => f.write_str(
+                "the destination did not accept the credentials for what this step asks, although they work otherwise; the \
+                 effect does not exist",
+            ),
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct AttemptEnd {
     pub hold: Option<(Wait, i64)>,
     /// The resend was denied because it is not the recorded request, or not the place of the intent.
     pub blocked: Option<Blocked>,
+    /// The credentials were refused, and the connection's probe shows that they work: it is about what this step asks.
+    pub about_step: bool,
 }
 
 /// How a lookup ended.
@@ -150,6 +152,7 @@ fn without_doubt(after: &Step, end: &AttemptEnd, pace: &Pace, policy: &Policy, n
             Next::Review(Review::Refused(why))
         }
         Outcome::Refused(Refusal::RateLimited) => settle::again(after, pace, policy, now),
+        Outcome::Refused(Refusal::Unauthorized) if end.about_step => Next::Review(Review::Unauthorized),
         Outcome::Refused(Refusal::Permanent(_) | Refusal::Temporary | Refusal::Unauthorized) | Outcome::Unsent => {
             if after.attempts >= policy.attempts {
                 return Next::Review(Review::AttemptsUsedUp);

@@ -333,3 +333,41 @@ fn each_answer_that_asks_to_wait_begins_a_new_wait_and_all_of_them_end_with_the_
         assert_eq!(play.ended(AttemptEnd { retry_after, ..told }).line(), line);
     }
 }
+
+#[test]
+fn a_401_that_is_about_the_step_goes_to_a_person_and_one_under_a_block_waits() {
+    for (about_step, hold, line, attempts) in [
+        (false, None, "retrying backoff 2", 1),
+        (true, None, "needs_review Unauthorized", 1),
+        (
+            false,
+            Some((Wait::ConnectionBlocked, 60_000)),
+            "waiting connection_blocked 60",
+            0,
+        ),
+    ] {
+        let mut play = Play::new(silent());
+        play.begin().intend();
+        let end = play.end(UNAUTHORIZED, Evidence::Answered(401));
+        play.ended(AttemptEnd {
+            about_step,
+            hold,
+            ..end
+        });
+        assert_eq!((play.line().as_str(), play.step.attempts), (line, attempts));
+    }
+}
+
+#[test]
+fn a_doubt_outlives_a_401_that_is_about_the_step() {
+    let mut play = Play::new(keyed());
+    play.attempt(Outcome::Unknown).wake();
+    play.begin().intend();
+    let end = play.end(UNAUTHORIZED, Evidence::Answered(401));
+    play.ended(AttemptEnd {
+        about_step: true,
+        ..end
+    });
+    assert!(play.step.in_doubt(), "{}", play.line());
+    assert_eq!(play.line(), "retrying lookup 4, in doubt");
+}

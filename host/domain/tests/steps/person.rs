@@ -265,6 +265,7 @@ fn every_reason_says_whether_the_effect_may_exist() {
         Review::Template,
         Review::Output,
         Review::NotAllowed,
+        Review::Unauthorized,
     ] {
         assert!(reason.to_string().ends_with("the effect does not exist"), "{reason}");
         assert!(!reason.effect_may_exist());

@@ -153,6 +153,7 @@ impl Play {
             retry_after: RetryAfter::None,
             hold: None,
             blocked: None,
+            about_step: false,
         }
     }
 

@@ -331,6 +331,7 @@ impl World {
             },
             hold: if self.dice.one_in(4) { Some(hold) } else { None },
             blocked: None,
+            about_step: self.dice.one_in(4),
         }
     }
 
