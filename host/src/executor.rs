@@ -5,6 +5,7 @@
 
 pub mod attempt;
 mod begin;
+mod blocking;
 pub mod capacity;
 mod doubt;
 mod grant;
@@ -23,6 +24,7 @@ mod tape;
 mod trial;
 mod waiting;
 
+pub use capacity::Blocked;
 pub use intake::{Delivery, IntakeError};
 pub use people::{Decided, DecisionError, Verb};
 pub use settle::Abandoned;
@@ -41,7 +43,7 @@ use oncegate_domain::id::Id;
 use oncegate_domain::key::{EventKey, InstallationSecret};
 use oncegate_domain::run;
 use signing::Signer;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, Semaphore};
@@ -82,7 +84,6 @@ pub struct Shared {
     pub(crate) secret: InstallationSecret,
     pub(crate) signer: Signer,
     gates: Gates,
-    blocked: waiting::BlockedConnections,
     live: LiveRuns,
     seats: scheduler::Seats,
     calls: Arc<Semaphore>,
@@ -164,6 +165,11 @@ impl Executor {
         }
     }
 
+    /// The connections that cannot be used now, by name: why, and since when.
+    pub fn blocked(&self) -> BTreeMap<String, Blocked> {
+        self.shared.gates.blocked()
+    }
+
     /// Steps in memory right now.
     pub fn seated(&self) -> usize {
         self.shared.seats.len()
@@ -188,7 +194,6 @@ impl Shared {
             runtime: parts.runtime,
             egress: parts.egress,
             gates: Gates::new(Arc::clone(&parts.clock)),
-            blocked: waiting::BlockedConnections::default(),
             clock: parts.clock,
             signer: Signer::new(parts.secrets_dir),
             live: LiveRuns::default(),
@@ -251,8 +256,13 @@ impl Shared {
         }
     }
 
-    fn pace(&self, connection: &str) -> Option<Pace> {
-        self.limits(connection).map(pace)
+    /// The gate of a connection as it is in force; `None`: there is none of this name.
+    fn gate_of(&self, connection: &str) -> Option<Arc<Gate>> {
+        let snapshot = self.catalog.snapshot();
+        let found = snapshot.connection(connection)?;
+        let gate = self.gates.of(connection, pace(found.spec.limits));
+        gate.at_revision(found.revision);
+        Some(gate)
     }
 
     fn gate(&self, approved: &Approved) -> Arc<Gate> {

@@ -90,6 +90,8 @@ pub struct Connection {
     settings: String,
     trust: String,
     requests: String,
+    probe: String,
+    concurrency: u32,
 }
 
 impl Connection {
@@ -114,7 +116,20 @@ impl Connection {
             settings: String::new(),
             trust: String::new(),
             requests: String::new(),
+            probe: String::new(),
+            concurrency: 16,
         }
+    }
+
+    /// The read that tells whether the credentials work.
+    pub fn probe(self, path: &str) -> Connection {
+        let probe = format!("[probe]\npath = \"{path}\"\n\n");
+        Connection { probe, ..self }
+    }
+
+    /// Attempts at the same time.
+    pub fn concurrency(self, concurrency: u32) -> Connection {
+        Connection { concurrency, ..self }
     }
 
     /// Grants another action of the same connector.
@@ -207,11 +222,13 @@ impl Connection {
             settings,
             trust,
             requests,
+            probe,
+            concurrency,
         } = self;
         format!(
             "name = \"{name}\"\nconnector = \"{connector}\"\naccount = \"{account}\"\nflows = [\"*\"]\n\n\
              [endpoints]\napi = \"{origin}\"\nplain_http = true\nallow_addresses = [\"127.0.0.1/32\"]\n\n\
-             [auth]\nkind = \"none\"\n\n[limits]\nconcurrency = 16\ntimeout = \"{timeout}\"\n\n\
+             [auth]\nkind = \"none\"\n\n{probe}[limits]\nconcurrency = {concurrency}\ntimeout = \"{timeout}\"\n\n\
              [settings]\n{settings}\n[trust.actions.{action}]\n{trust}\n{requests}"
         )
     }

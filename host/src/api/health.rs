@@ -11,11 +11,15 @@ use std::sync::Arc;
 pub(super) async fn ready(State(api): State<Arc<Api>>) -> Result<String, Problem> {
     api.ledger.next_due_ms().await.map_err(ledger_problem)?;
     let broken = api.catalog.snapshot().broken().len();
-    Ok(if broken == 0 {
-        "ready\n".to_owned()
-    } else {
-        format!("ready, but {broken} parts cannot be used\n")
-    })
+    let blocked = api.executor.blocked().len();
+    let mut said = vec!["ready".to_owned()];
+    if broken > 0 {
+        said.push(format!("but {broken} parts cannot be used"));
+    }
+    if blocked > 0 {
+        said.push(format!("but {blocked} connections are blocked"));
+    }
+    Ok(said.join(", ") + "\n")
 }
 
 /// What is in the ledger, counted.
@@ -39,6 +43,7 @@ pub(super) async fn counts(State(api): State<Arc<Api>>) -> Result<Json<Value>, P
         "review": review,
         "effects": counts.effects,
         "writer": api.ledger.writer_counts(),
+        "blocked": api.executor.blocked().into_keys().collect::<Vec<_>>(),
         "in_memory": api.executor.seated(),
         "broken": api.catalog.snapshot().broken(),
     })))

@@ -5,6 +5,7 @@ use super::guard::Caller;
 use super::{Api, FOLDER_BYTES_MAX, PageQuery, ledger_problem, view};
 use crate::catalog::RequestKind;
 use crate::catalog::folder::{FolderError, PARTS};
+use crate::clock::utc;
 use crate::ledger::StoredConnection;
 use crate::problem::Problem;
 use axum::extract::State;
@@ -63,7 +64,9 @@ pub(super) async fn connectors(State(api): State<Arc<Api>>) -> Result<Json<Value
 pub(super) async fn connections(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     let rows = api.ledger.catalog_all().await.map_err(ledger_problem)?;
     let snapshot = api.catalog.snapshot();
+    let blocked = api.executor.blocked();
     let items = rows.connections.iter().map(|row| {
+        let blocked = blocked.get(&row.name).filter(|_| row.active);
         let inforce = snapshot.connection(&row.name);
         let actions = inforce.map(|connection| {
             let action = |approved: &Arc<crate::catalog::Approved>| {
@@ -84,6 +87,9 @@ pub(super) async fn connections(State(api): State<Arc<Api>>) -> Result<Json<Valu
             "digest": row.digest,
             "flows": row.flows,
             "actions": actions,
+            "blocked": blocked.map(|blocked| &blocked.why),
+            "blocked_since": blocked.map(|blocked| utc(blocked.since_ms)),
+            "next_look_at": blocked.map(|blocked| utc(blocked.next_look_ms)),
         })
     });
     Ok(Json(view::items(items, None)))

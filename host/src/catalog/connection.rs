@@ -7,7 +7,7 @@ mod read;
 mod trust;
 
 use super::document::{self, Marks, Problem};
-use super::manifest::{Auth, Dedup, Example, RequestRule};
+use super::manifest::{Auth, Dedup, Example, Probe, RequestRule};
 pub use crate::credentials::SecretSource;
 use crate::egress::Origin;
 use serde_json::Value;
@@ -37,6 +37,8 @@ pub struct ConnectionSpec {
     pub allow_addresses: Vec<String>,
     /// How to sign, where the connector leaves it open.
     pub auth: Option<Auth>,
+    /// The read that tells whether the credentials work, in place of the manifest's.
+    pub probe: Option<Probe>,
     /// Where secrets are, by name.
     pub secrets: BTreeMap<String, SecretSource>,
     /// Limits of use.

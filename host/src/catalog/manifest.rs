@@ -14,7 +14,7 @@ pub(crate) use action::{LOOKUP_AFTER_MS_MAX, broken_rules, shared_path};
 pub(crate) use dedup::read_dedup;
 pub(crate) use example::read_example;
 pub use example::{Example, ExampleAnswer, KEY_MARK, Reply, Says};
-pub(crate) use head::read_auth;
+pub(crate) use head::{read_auth, read_probe};
 pub(crate) use headers::{forbidden_header, is_header_name};
 pub use rules::{RequestKind, RequestRule, Segment};
 pub(crate) use rules::{Statuses, read_rules, read_statuses};

@@ -107,8 +107,24 @@ pub fn list(place: &Place, what: What, listing: &Listing) -> anyhow::Result<()> 
         ),
         What::Connections => (
             "connections",
-            &["CONNECTION", "CONNECTOR", "ACCOUNT", "REVISION", "ACTIVE", "DIGEST"],
-            &["name", "connector", "account", "revision", "active", "digest"],
+            &[
+                "CONNECTION",
+                "CONNECTOR",
+                "ACCOUNT",
+                "REVISION",
+                "ACTIVE",
+                "DIGEST",
+                "BLOCKED",
+            ],
+            &[
+                "name",
+                "connector",
+                "account",
+                "revision",
+                "active",
+                "digest",
+                "blocked",
+            ],
         ),
     };
     let answer = Client::new(place)?.get(&format!("{path}?{}", query(&listing.pairs())))?;

@@ -3,10 +3,12 @@
 //! * **begin** decides, as of now, whether to perform, to ask (lookup) or to resend, and prepares the call.
 //! * **call** runs the connector. Its only way out is `Outbound`, which records the intent before anything leaves and
 //!   keeps what the host saw.
-//! * **judge** turns what was seen and what the connector said into an outcome. What was seen decides.
+//! * **judge** turns what was seen and what the connector said into an outcome. What was seen decides. A 401 is weighed
+//!   first: is it about the connection, or about this step?
 //! * **finish** makes the outcome and all that follows from it durable in one commit.
 
 use super::begin::{Begun, begin};
+use super::blocking::Weighed;
 use super::capacity::Health;
 use super::live::{LiveStep, RunCell};
 use super::mission::Mission;
@@ -50,7 +52,11 @@ pub async fn attempt(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize, pr
         return Ok(Tried::Busy);
     }
     let verdict = judge(&mission, &sight, returned);
-    finish(&mission, &sight, verdict).await
+    let outcome = Some(verdict.outcome);
+    let weighed = shared
+        .weigh(&mission, &sight, outcome, verdict.message.as_deref())
+        .await;
+    finish(&mission, &sight, verdict, weighed).await
 }
 
 pub(super) async fn call(mission: &Arc<Mission>) -> (Sight, Result<PerformReturn, Stop>) {
@@ -193,7 +199,12 @@ impl From<Result<PerformReturn, Stop>> for Told {
     }
 }
 
-pub(super) async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdict) -> Result<Tried, Abandoned> {
+pub(super) async fn finish(
+    mission: &Arc<Mission>,
+    sight: &Sight,
+    verdict: Verdict,
+    weighed: Weighed,
+) -> Result<Tried, Abandoned> {
     let shared = &mission.shared;
     let at_ms = shared.clock.now_ms();
     pace(mission, sight, &verdict, at_ms);
@@ -205,8 +216,9 @@ pub(super) async fn finish(mission: &Arc<Mission>, sight: &Sight, verdict: Verdi
         tried: sight.tried,
         probe: mission.probe,
         retry_after: verdict.retry_after,
-        hold: None,
+        hold: weighed.hold,
         blocked: sight.blocked,
+        about_step: weighed.about_step,
     };
     let now = Circumstances {
         now_ms: at_ms,

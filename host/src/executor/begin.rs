@@ -89,7 +89,6 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
             return Ok(Begun::Settled);
         }
     };
-    shared.usable(&granted.approved.connection);
     match prepare(shared, cell, live, plan, granted, input, signing) {
         Ok(mission) => Ok(Begun::Call(Box::new(Mission {
             index,

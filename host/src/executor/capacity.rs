@@ -1,11 +1,13 @@
-//! Who may go now: one gate per connection (concurrency, own rate, the destination's `Retry-After`, a breaker). Who has
-//! to queue for a place goes by age, oldest first.
+//! Who may go now: one gate per connection (concurrency, own rate, the destination's `Retry-After`, a block, a breaker).
+//! Who has to queue for a place goes by age, oldest first.
 //!
 //! Everything here is about pace. A step that is told to wait keeps its attempts (DESIGN section 4); whether a step may
 //! be tried at all is decided elsewhere, and nothing here knows what a step does.
 
+mod block;
 mod breaker;
 
+pub use block::{Blocked, Cause, Credentials, Refusal};
 pub use breaker::Health;
 
 use crate::clock::SharedClock;
@@ -53,6 +55,13 @@ impl Gates {
         gates.insert(connection.to_owned(), Arc::clone(&gate));
         gate
     }
+
+    /// The connections that are blocked now, by name.
+    pub fn blocked(&self) -> BTreeMap<String, Blocked> {
+        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let blocked = |(name, gate): (&String, &Arc<Gate>)| Some((name.clone(), gate.state().credentials.blocked()?));
+        gates.iter().filter_map(blocked).collect()
+    }
 }
 
 /// What a gate says to a step that wants to go.
@@ -78,14 +87,39 @@ pub enum Admission {
 pub struct Slot {
     gate: Arc<Gate>,
     step: Id,
-    /// The breaker lets this one through to find out whether the destination is back.
+    /// The breaker or a block lets this one through to find out whether the connection can be used again.
     pub probe: bool,
+    /// Where the connection lists a read for that, it is asked before the step goes.
+    pub asks_first: bool,
+    is_given_back: bool,
+}
+
+impl Slot {
+    /// The gate that gave it.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// Gives the place back and queues for one again, at once: whoever asked in the name of all, and is the oldest, does not
+    /// fall behind the others for it.
+    pub async fn again(mut self, ready_ms: i64) -> Admission {
+        self.is_given_back = true;
+        let gate = Arc::clone(&self.gate);
+        let answer = {
+            let mut state = gate.state();
+            state.end(self.step, gate.clock.now_ms());
+            state.enqueue(self.step, ready_ms)
+        };
+        gate.answer(answer).await
+    }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.gate.state().under_way.remove(&self.step);
-        self.gate.admit_next();
+        if !self.is_given_back {
+            self.gate.state().end(self.step, self.gate.clock.now_ms());
+            self.gate.admit_next();
+        }
     }
 }
 
@@ -93,14 +127,20 @@ impl Drop for Slot {
 pub struct Gate {
     clock: SharedClock,
     state: Mutex<GateState>,
+    /// Whoever wants to ask the connection's probe waits for its turn: a hundred steps that are refused at the same moment
+    /// ask once.
+    asking: tokio::sync::Mutex<()>,
 }
 
 struct GateState {
     pace: Pace,
+    /// The connection's revision that was in force when somebody came last.
+    revision: Option<u32>,
     /// The next start that our own rate allows, in microseconds on the ledger's clock.
     next_start_us: i64,
     /// The destination said: not before.
     paused_until_ms: i64,
+    credentials: Credentials,
     breaker: Breaker,
     /// The steps that hold a slot, and the breaker's era in which each began.
     under_way: HashMap<Id, u64>,
@@ -114,12 +154,15 @@ impl Gate {
             clock,
             state: Mutex::new(GateState {
                 pace,
+                revision: None,
                 next_start_us: 0,
                 paused_until_ms: 0,
+                credentials: Credentials::default(),
                 breaker: Breaker::default(),
                 under_way: HashMap::new(),
                 queue: BTreeMap::new(),
             }),
+            asking: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -131,8 +174,11 @@ impl Gate {
     /// rate is kept by whoever holds a slot, so that those behind queue up in order instead of all waking at the same
     /// moment; every other wait is returned, so that the step can say why it is where it is.
     pub async fn admit(self: &Arc<Self>, step: Id, ready_ms: i64) -> Admission {
-        let (told, answer) = oneshot::channel();
-        self.state().queue.insert((ready_ms, step), told);
+        let answer = self.state().enqueue(step, ready_ms);
+        self.answer(answer).await
+    }
+
+    async fn answer(self: &Arc<Self>, answer: oneshot::Receiver<Admission>) -> Admission {
         self.admit_next();
         // A gate never drops a sender that it has not answered, but for a newer request of the same step.
         answer.await.unwrap_or_else(|_| Admission::Wait {
@@ -161,7 +207,9 @@ impl Gate {
                 let slot = Slot {
                     gate: Arc::clone(self),
                     step,
-                    probe: state.breaker.is_probing(),
+                    probe: state.is_finding_out(),
+                    asks_first: state.breaker.is_open() || state.credentials.is_blocked(),
+                    is_given_back: false,
                 };
                 answers.push((told, Admission::Go { slot, start_ms }));
             }
@@ -193,6 +241,41 @@ impl Gate {
         }
     }
 
+    /// A new revision of the connection may have mended what blocks it.
+    pub fn at_revision(&self, revision: u32) {
+        let mut state = self.state();
+        if state
+            .revision
+            .replace(revision)
+            .is_some_and(|before| before != revision)
+        {
+            state.credentials.look_now(self.clock.now_ms());
+        }
+    }
+
+    /// Looks at, or changes, what is known of the connection's credentials.
+    pub fn credentials<T>(self: &Arc<Self>, change: impl FnOnce(&mut Credentials) -> T) -> T {
+        let changed = change(&mut self.state().credentials);
+        self.admit_next();
+        changed
+    }
+
+    /// Waits for the turn to ask the connection's probe.
+    pub async fn turn_to_ask(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.asking.lock().await
+    }
+
+    /// Whether whoever goes now goes to find out.
+    pub fn is_finding_out(&self) -> bool {
+        self.state().is_finding_out()
+    }
+
+    /// Takes note of how the connection's read answered on behalf of all who wait for the breaker.
+    pub fn probed(self: &Arc<Self>, health: Health, now_ms: i64) {
+        self.state().breaker.probed(health, now_ms);
+        self.admit_next();
+    }
+
     /// Takes note of how an exchange of `step`, which holds a slot, went.
     pub fn note(self: &Arc<Self>, step: Id, health: Health, now_ms: i64) {
         {
@@ -212,8 +295,15 @@ impl GateState {
         if now_ms < self.paused_until_ms {
             return Some((Wait::RateLimited, self.paused_until_ms));
         }
+        if let Some(until_ms) = self.credentials.closed_until(now_ms) {
+            return Some((Wait::ConnectionBlocked, until_ms));
+        }
         let until_ms = self.breaker.closed_until(now_ms)?;
         Some((Wait::BreakerOpen, until_ms))
+    }
+
+    fn is_finding_out(&self) -> bool {
+        self.breaker.is_probing() || self.credentials.is_blocked()
     }
 
     /// Whether one more may go. What began before the breaker last opened takes a place of the connection's, but none of
@@ -223,21 +313,36 @@ impl GateState {
         let at_once = self.breaker.at_once_max(full);
         let era = self.breaker.era();
         self.under_way.len() < full
+            && self.credentials.has_room()
             && (at_once == full || self.under_way.values().filter(|began| **began == era).count() < at_once)
     }
 
-    /// The oldest. But who failed as a probe in this outage finds nothing new out: the fault may be its own, and a handful
-    /// of bad events must not keep everybody else away. So the others are asked first.
+    /// The oldest. But who failed as a probe in this outage (or under this block) finds nothing new out: the fault may be
+    /// its own, and a handful of bad events must not keep everybody else away. So the others are asked first.
     fn next_in_queue(&mut self) -> Option<(Id, oneshot::Sender<Admission>)> {
-        let fresh = self.queue.keys().find(|(_, step)| !self.breaker.failed_as_probe(*step));
+        let in_vain = |step| self.breaker.failed_as_probe(step) || self.credentials.looked_in_vain(step);
+        let fresh = self.queue.keys().find(|(_, step)| !in_vain(*step));
         let key = fresh.or_else(|| self.queue.keys().next()).copied()?;
         let told = self.queue.remove(&key)?;
         Some((key.1, told))
     }
 
+    fn enqueue(&mut self, step: Id, ready_ms: i64) -> oneshot::Receiver<Admission> {
+        let (told, answer) = oneshot::channel();
+        self.queue.insert((ready_ms, step), told);
+        answer
+    }
+
+    /// The step gives its place back.
+    fn end(&mut self, step: Id, now_ms: i64) {
+        self.under_way.remove(&step);
+        self.credentials.end(step, now_ms);
+    }
+
     /// Gives the step a place; when it may start.
     fn begin(&mut self, step: Id, now_ms: i64) -> i64 {
         self.under_way.insert(step, self.breaker.era());
+        self.credentials.begin(step);
         let start_us = self.next_start_us.max(now_ms * 1_000);
         self.next_start_us = start_us + self.pace.interval_us;
         start_us.div_euclid(1_000) + i64::from(start_us.rem_euclid(1_000) > 0)

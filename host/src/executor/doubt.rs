@@ -35,6 +35,7 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
     else {
         return Ok(Tried::Busy);
     };
+    let weighed = shared.weigh(mission, &sight, None, sight.note.as_deref()).await;
     let at_ms = shared.clock.now_ms();
     let told_to_wait = matches!(sight.read, Evidence::Answered(425 | 429));
     let end = LookupEnd {
@@ -42,9 +43,9 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         at_ms,
         finding,
         // Also where nothing was asked: a connector that never asks must not ask for ever.
-        counted: !told_to_wait && !mission.probe,
+        counted: !told_to_wait && !mission.probe && weighed.hold.is_none(),
         retry_after: retry_after(sight.retry_after.as_deref(), at_ms),
-        hold: None,
+        hold: weighed.hold,
     };
     let gate = shared.gate(&mission.approved);
     // A lookup may be the breaker's probe: unless it reports back, everybody else waits for nothing.

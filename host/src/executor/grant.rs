@@ -2,7 +2,7 @@
 
 use super::Shared;
 use super::live::{LiveStep, RunCell};
-use crate::catalog::{Approved, CatalogError, Limits, NotApproved};
+use crate::catalog::{Approved, CatalogError, NotApproved};
 use crate::ledger::{LedgerError, StoredIntent};
 use crate::runtime::Component;
 use std::sync::Arc;
@@ -63,13 +63,5 @@ impl Shared {
         Ok(connection
             .and_then(|connection| connection.actions.get(&live.action))
             .cloned())
-    }
-
-    /// How hard a connection may be used; `None`: there is none of this name.
-    pub(super) fn limits(&self, connection: &str) -> Option<Limits> {
-        self.catalog
-            .snapshot()
-            .connection(connection)
-            .map(|connection| connection.spec.limits)
     }
 }

@@ -18,7 +18,7 @@ pub async fn recover(shared: &Arc<Shared>) -> Result<usize, Abandoned> {
     loop {
         let page = shared.ledger.unfinished(after, PAGE).await?;
         for due in &page {
-            keep_pause(shared, due);
+            keep_waiting(shared, due);
             if let Some(open) = due.open {
                 found += usize::from(settle(shared, due, open).await?);
             }
@@ -65,14 +65,24 @@ async fn settle(shared: &Arc<Shared>, due: &DueStep, open: OpenIntent) -> Result
     Ok(true)
 }
 
-/// A destination that asked for a pause is left alone after a restart as well.
-fn keep_pause(shared: &Shared, due: &DueStep) {
-    if let step::State::Waiting {
-        reason: Wait::RateLimited,
-        until_ms,
-    } = due.state.state
-        && let Some(pace) = shared.pace(&due.connection)
-    {
-        shared.gates.of(&due.connection, pace).pause_until(until_ms);
+/// A destination that asked for a pause is left alone after a restart as well, and a connection that was blocked is looked at
+/// before any step goes.
+fn keep_waiting(shared: &Shared, due: &DueStep) {
+    let step::State::Waiting { reason, until_ms } = due.state.state else {
+        return;
+    };
+    let gate = || shared.gate_of(&due.connection);
+    match reason {
+        Wait::RateLimited => {
+            if let Some(gate) = gate() {
+                gate.pause_until(until_ms);
+            }
+        }
+        Wait::ConnectionBlocked => {
+            if let Some(gate) = gate() {
+                gate.credentials(|credentials| credentials.was_blocked(until_ms, shared.clock.now_ms()));
+            }
+        }
+        Wait::BreakerOpen | Wait::Paused | Wait::Timer | Wait::Approval | Wait::InOrder => {}
     }
 }

@@ -7,7 +7,8 @@
 use super::Shared;
 use super::attempt::{Tried, attempt};
 use super::begin::skip_unless_wanted;
-use super::capacity::Admission;
+use super::blocking::Found;
+use super::capacity::{Admission, Slot};
 use super::live::{LiveStep, RunCell};
 use super::settle::Abandoned;
 use oncegate_domain::id::Id;
@@ -140,7 +141,7 @@ impl Shared {
                 Some(slot) => slot,
                 None => continue,
             };
-            let tried = attempt(self, cell, index, slot.is_probe()).await?;
+            let tried = attempt(self, cell, index, slot.probe).await?;
             drop(slot);
             not_before_ms = match tried {
                 Tried::Settled => i64::MIN,
@@ -158,35 +159,40 @@ impl Shared {
         index: usize,
         live: &LiveStep,
     ) -> Result<Option<Admitted>, Abandoned> {
-        let Some(pace) = self.pace(&live.connection) else {
+        let Some(gate) = self.gate_of(&live.connection) else {
             // No such connection: the attempt finds out and says so to a person.
-            return Ok(Some(Admitted {
-                slot: None,
-                _call: self.calls.clone().acquire_owned().await.ok(),
-            }));
+            return Ok(Some(self.admitted(None, false).await));
         };
-        let gate = self.gates.of(&live.connection, pace);
         let ready_ms = live.standing.ready_ms.unwrap_or_default();
-        match gate.admit(live.id, ready_ms).await {
-            Admission::Go { slot, start_ms } => {
-                if !self.sleep_until(start_ms).await {
-                    return Ok(None);
+        let mut admission = gate.admit(live.id, ready_ms).await;
+        loop {
+            let slot = match admission {
+                Admission::Go { slot, start_ms } => {
+                    if !self.sleep_until(start_ms).await {
+                        return Ok(None);
+                    }
+                    slot
                 }
-                Ok(Some(Admitted {
-                    slot: Some(slot),
-                    _call: self.calls.clone().acquire_owned().await.ok(),
-                }))
-            }
-            Admission::Wait { reason, until_ms } => {
-                if self.hold(cell, index, live, reason, until_ms).await? {
-                    return Ok(None);
+                Admission::Wait { reason, until_ms } => {
+                    if self.hold(cell, index, live, reason, until_ms).await? {
+                        return Ok(None);
+                    }
+                    // Nothing is approved any more that could be waited for: the attempt says so to a person.
+                    return Ok(Some(self.admitted(None, false).await));
                 }
-                // Nothing is approved any more that could be waited for: the attempt says so to a person.
-                Ok(Some(Admitted {
-                    slot: None,
-                    _call: self.calls.clone().acquire_owned().await.ok(),
-                }))
+            };
+            match self.find_out(live, &slot).await {
+                Found::Go { probe } => return Ok(Some(self.admitted(Some(slot), probe).await)),
+                Found::AskAgain => admission = slot.again(ready_ms).await,
             }
+        }
+    }
+
+    async fn admitted(&self, slot: Option<Slot>, probe: bool) -> Admitted {
+        Admitted {
+            _slot: slot,
+            probe,
+            _call: self.calls.clone().acquire_owned().await.ok(),
         }
     }
 
@@ -252,14 +258,10 @@ impl Shared {
 
 /// What a step holds while it is called.
 struct Admitted {
-    slot: Option<super::capacity::Slot>,
+    _slot: Option<Slot>,
+    /// It finds out whether the connection can be used again.
+    probe: bool,
     _call: Option<tokio::sync::OwnedSemaphorePermit>,
-}
-
-impl Admitted {
-    fn is_probe(&self) -> bool {
-        self.slot.as_ref().is_some_and(|slot| slot.probe)
-    }
 }
 
 async fn find(cell: &RunCell, step: Id) -> Option<(usize, LiveStep)> {

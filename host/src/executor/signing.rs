@@ -15,6 +15,7 @@ pub struct Signing {
     pub mask: Mask,
 }
 
+#[derive(PartialEq)]
 enum Resolved {
     None,
     Bearer(Secret),
@@ -100,6 +101,11 @@ impl Signer {
 }
 
 impl Signing {
+    /// Whether a request would carry the same credentials.
+    pub fn signs_like(&self, other: &Signing) -> bool {
+        self.auth == other.auth
+    }
+
     /// What the egress puts in.
     pub fn credential(&self) -> Credential<'_> {
         match &self.auth {

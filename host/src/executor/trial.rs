@@ -3,6 +3,7 @@
 
 use super::attempt::{call, finish, judge};
 use super::begin::{Begun, begin};
+use super::blocking::Weighed;
 use super::doubt::{Asked, ask};
 use super::mission::Mission;
 use super::settle::Abandoned;
@@ -184,7 +185,7 @@ impl Trial {
             output: verdict.output.clone(),
             standing: Ok(Step::new()),
         };
-        performed.standing = match finish(&self.mission, &sight, verdict).await {
+        performed.standing = match finish(&self.mission, &sight, verdict, Weighed::default()).await {
             Ok(_) => Ok(self.mission.cell.steps.lock().await[self.mission.index]
                 .standing
                 .clone()),

@@ -23,6 +23,7 @@ mod natural;
 mod packed_bodies;
 mod providers;
 mod refusals;
+mod refused_credentials;
 mod signed_by_hand;
 mod signed_hooks;
 mod stopped;

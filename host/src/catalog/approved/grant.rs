@@ -67,7 +67,7 @@ pub fn approve(
             secrets: spec.secrets.clone(),
             settings: Arc::new(spec.settings.clone()),
             limits: spec.limits,
-            probe: manifest.probe.clone(),
+            probe: spec.probe.clone().or_else(|| manifest.probe.clone()),
             requests,
             schemas: schemas.clone(),
         };

@@ -33,6 +33,7 @@ pub(in super::super) fn as_recorded(
         places: places(&then.places, &now.places),
         auth: now.auth.clone(),
         secrets: now.secrets.clone(),
+        probe: now.probe.clone(),
         limits: now.limits,
         ..then.clone()
     }

@@ -110,6 +110,18 @@ fn what_the_connection_leaves_open_is_what_the_approved_bytes_say() {
 }
 
 #[test]
+fn the_probe_is_the_connections_own_where_it_says_one() {
+    let path = |manifest, connection: &str| approved(manifest, connection, "send").probe.map(|probe| probe.path);
+    assert_eq!(path(HTTP, MAIL), None);
+    let own = MAIL.replace("[secrets]", "[probe]\npath = \"/account\"\n[secrets]");
+    assert_eq!(path(HTTP, &own).as_deref(), Some("/account"));
+    let crm = |connection: &str| approved(GOOD, connection, "upsert-contact").probe.unwrap();
+    let claimed = crm(CRM);
+    let own = CRM.replace("[secrets]", "[probe]\npath = \"/me\"\n[secrets]");
+    assert_eq!((crm(&own).endpoint, crm(&own).path.as_str()), (claimed.endpoint, "/me"));
+}
+
+#[test]
 fn what_the_connection_says_goes_before_the_manifest() {
     let trust = r#"[limits]
 timeout = "2s"

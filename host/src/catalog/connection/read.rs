@@ -1,7 +1,7 @@
 //! Reading a connection file, except its `[trust]`.
 
 use super::super::document::{Fields, Marks, Node, Problems, duration, is_name};
-use super::super::manifest::{Example, read_auth, read_example};
+use super::super::manifest::{Example, read_auth, read_example, read_probe};
 use super::SecretSource;
 use super::{ActionTrust, ConnectionSpec, FlowPattern, Limits, Rate, trust};
 use crate::egress::{Cidr, Origin};
@@ -33,6 +33,9 @@ pub(super) fn read_connection(node: &Node, problems: &mut Problems<'_>) -> Optio
     let flows = read_flows(&mut fields, problems);
     let place = read_place(&mut fields, problems);
     let auth = fields.take("auth").and_then(|node| read_auth(node, false, problems));
+    let probe = fields
+        .take("probe")
+        .and_then(|node| read_probe(node, &place.origins, problems));
     let secrets = fields
         .take("secrets")
         .map(|node| read_secrets(node, problems))
@@ -61,6 +64,7 @@ pub(super) fn read_connection(node: &Node, problems: &mut Problems<'_>) -> Optio
         plain_http: place.plain_http,
         allow_addresses: place.allow_addresses,
         auth,
+        probe,
         secrets,
         limits,
         settings,

@@ -57,6 +57,20 @@ fn the_example_of_the_contract_is_read_whole() {
 }
 
 #[test]
+fn a_probe_is_an_exact_path_of_a_known_endpoint() {
+    let with = |probe: &str| format!("[probe]\n{probe}\n[secrets]");
+    check("[secrets]", &with("path = \"/account\""), &[]);
+    let varies = "8:8: the path of a probe has {…} in it; write an exact path: the host asks it by itself";
+    check("[secrets]", &with("path = \"/{id}\""), &[varies]);
+    let unknown = "9:12: there is no endpoint \"web\"; the endpoints are: api";
+    check(
+        "[secrets]",
+        &with("path = \"/account\"\nendpoint = \"web\""),
+        &[unknown],
+    );
+}
+
+#[test]
 fn what_may_be_left_out_has_a_careful_default() {
     let bare =
         "name = \"crm\"\nconnector = \"http\"\naccount = \"a\"\nflows = []\n[endpoints]\napi = \"https://x.y\"\n";
@@ -137,7 +151,7 @@ fn unknown_fields_are_errors_everywhere() {
         "account = \"prod\"\nplain_http = true",
         &[
             "4:1: the connection has no field `plain_http`; known here: `account`, `auth`, `connector`, `digest`, `endpoints`, \
-           `examples`, `flows`, `limits`, `name`, `secrets`, `settings`, `trust`",
+           `examples`, `flows`, `limits`, `name`, `probe`, `secrets`, `settings`, `trust`",
         ],
     );
 }

@@ -212,7 +212,12 @@ fn read_secret(fields: &mut Fields<'_>, field: &str, problems: &mut Problems<'_>
     Some(text.to_owned())
 }
 
-fn read_probe(node: &Node, endpoints: &BTreeMap<String, Option<Origin>>, problems: &mut Problems<'_>) -> Option<Probe> {
+/// Reads `[probe]`, of a manifest or of a connection.
+pub(crate) fn read_probe<T>(
+    node: &Node,
+    endpoints: &BTreeMap<String, T>,
+    problems: &mut Problems<'_>,
+) -> Option<Probe> {
     let mut fields = Fields::open(node, "[probe]", problems)?;
     let endpoint = rules::read_endpoint(&mut fields, "[probe]", endpoints, problems);
     let path_node = fields.need("path", "add the exact path of a harmless GET", problems);

@@ -78,6 +78,26 @@ impl Breaker {
         }
     }
 
+    /// Whether nobody has found out yet.
+    pub fn is_open(&self) -> bool {
+        match self.state {
+            State::Open { .. } => true,
+            State::Closed | State::Ramp { .. } => false,
+        }
+    }
+
+    /// Takes note of how a read answered that was asked in place of a step. One that goes well opens the ramp with a single
+    /// step, which still goes as a probe: a destination that reads may be one that does not write.
+    pub fn probed(&mut self, health: Health, now_ms: i64) {
+        let State::Open { open_ms, .. } = self.state else {
+            return;
+        };
+        match health {
+            Health::Good => self.state = State::Ramp { at_once: 1, open_ms },
+            Health::Bad | Health::Silent => self.open(now_ms, open_ms.saturating_mul(2)),
+        }
+    }
+
     /// Whether this step has found out already, in this outage.
     pub fn failed_as_probe(&self, step: Id) -> bool {
         self.failed_probes.contains(&step)
@@ -230,6 +250,22 @@ mod tests {
             assert_eq!(breaker.closed_until(OPEN_FIRST_MS), None);
             assert_eq!(breaker.at_once_max(FULL), 1);
         }
+    }
+
+    #[test]
+    fn a_read_that_goes_well_lets_one_step_through_and_one_that_does_not_none() {
+        let mut breaker = opened();
+        breaker.probed(Health::Bad, OPEN_FIRST_MS);
+        let until_ms = 3 * OPEN_FIRST_MS;
+        assert_eq!(breaker.closed_until(OPEN_FIRST_MS), Some(until_ms));
+        breaker.probed(Health::Good, until_ms);
+        assert!(!breaker.is_open() && breaker.is_probing());
+        assert_eq!(breaker.at_once_max(FULL), 1, "it reads, and may not write");
+        saw(&mut breaker, 10, Health::Bad, until_ms);
+        assert_eq!(breaker.closed_until(until_ms), Some(until_ms + 4 * OPEN_FIRST_MS));
+        breaker.probed(Health::Good, until_ms + 4 * OPEN_FIRST_MS);
+        saw(&mut breaker, 11, Health::Good, until_ms + 4 * OPEN_FIRST_MS);
+        assert_eq!(breaker.at_once_max(FULL), 2);
     }
 
     #[test]

@@ -213,3 +213,56 @@ async fn a_bad_event_is_a_probe_once_and_then_the_others_find_out() {
     drop(good);
     assert!(matches!(bad.await, Ok(Admission::Go { .. })));
 }
+
+#[tokio::test]
+async fn under_a_block_one_finds_out_and_keeps_its_turn_among_those_who_wait() {
+    let (gate, clock) = gate(Pace {
+        concurrency: 1,
+        interval_us: 0,
+    });
+    let refused = || Cause::Refused("401".to_owned());
+    assert!(gate.credentials(|credentials| credentials.block(refused(), 1_000)));
+    assert_eq!(waits(&gate, 1).await, (Wait::ConnectionBlocked, 61_000));
+    clock.advance_to(61_000);
+    let Admission::Go { slot: oldest, .. } = gate.admit(id(1), 100).await else {
+        panic!("somebody finds out")
+    };
+    assert!(oldest.probe && oldest.asks_first);
+    let mut younger = queued(&gate, 2, 200).await;
+    assert!(gate.credentials(|credentials| credentials.accepted(id(1))));
+    let Admission::Go { slot: oldest, .. } = oldest.again(100).await else {
+        panic!("it is the oldest still")
+    };
+    assert!(!oldest.probe && still_waits(&mut younger).await);
+    drop(oldest);
+    assert!(matches!(younger.await, Ok(Admission::Go { .. })));
+}
+
+#[tokio::test]
+async fn who_finds_out_that_a_block_holds_sends_the_queue_away() {
+    let (gate, clock) = gate(PACE);
+    gate.credentials(|credentials| credentials.block(Cause::Refused("401".to_owned()), 1_000));
+    clock.advance_to(61_000);
+    let looks = slot(&gate, 1).await;
+    let behind = queued(&gate, 2, 0).await;
+    drop(looks);
+    let answer = behind.await.expect("the task lives");
+    assert!(matches!(
+        answer,
+        Admission::Wait {
+            reason: Wait::ConnectionBlocked,
+            until_ms: 121_000
+        }
+    ));
+}
+
+#[tokio::test]
+async fn a_new_revision_is_looked_at_at_once() {
+    let (gate, _clock) = gate(PACE);
+    gate.at_revision(1);
+    gate.credentials(|credentials| credentials.block(Cause::Refused("401".to_owned()), 1_000));
+    gate.at_revision(1);
+    assert_eq!(waits(&gate, 1).await, (Wait::ConnectionBlocked, 61_000));
+    gate.at_revision(2);
+    drop(slot(&gate, 1).await);
+}
