@@ -121,6 +121,7 @@ fn ledger_problem(error: LedgerError) -> Problem {
         LedgerError::Invalid { .. } => Problem::new(StatusCode::BAD_REQUEST, text),
         LedgerError::Corrupt { .. } => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, text),
         LedgerError::Unwritable(_)
+        | LedgerError::NoRoom { .. }
         | LedgerError::Database(_)
         | LedgerError::Fatal(_)
         | LedgerError::Closed

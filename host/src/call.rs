@@ -14,7 +14,7 @@ use crate::clock::{SharedClock, SystemClock};
 use crate::egress::{Egress, Outgoing};
 use crate::executor::{Consent, Delivery, Executor, Parts, Trial, Wanted};
 use crate::flow::{ContentEncoding, RawBody};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Room};
 use crate::runtime::{GuestDoubt, Runtime, RuntimeLimits};
 use anyhow::Context;
 use oncegate_domain::doubt::Effect;
@@ -30,6 +30,11 @@ pub(crate) const FLOW: &str = "call";
 /// sent since.
 const SENT_BEFORE_MS: i64 = 24 * 60 * 60 * 1_000;
 const STOP_WITHIN: Duration = Duration::from_secs(5);
+/// The host of one call keeps little, and not for long.
+const ROOM: Room = Room {
+    free_bytes_min: 4 << 20,
+    reserve_bytes: 1 << 20,
+};
 
 /// What a person is asked before a changing request leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +86,7 @@ impl Host {
         std::fs::create_dir_all(&data)?;
         subject.write_installation(&installation)?;
         let clock: SharedClock = Arc::new(SystemClock);
-        let ledger = Ledger::open(&data, Arc::clone(&clock)).await?;
+        let ledger = Ledger::open_with(&data, Arc::clone(&clock), ROOM).await?;
         let limits = RuntimeLimits::default();
         let calls_max = limits.small.calls_max;
         // Planning compiles, and applying loads once more: a connector that brings an interpreter takes 10 s.

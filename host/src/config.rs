@@ -1,6 +1,7 @@
 //! `oncegate.toml`: how this installation is reached and how much it takes on. Everything has a default; the file may be
 //! missing.
 
+use crate::ledger::Room;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,11 @@ pub struct Limits {
     pub connections_max: usize,
     /// Webhooks being taken in at the same time; one more is answered 429.
     pub hooks_at_once_max: usize,
+    /// With fewer bytes than this free on the disk of the data directory, new events are refused (503), so that the outcomes
+    /// of work begun find room.
+    pub free_bytes_min: u64,
+    /// Bytes of a file in the data directory that is given up when the disk is full all the same.
+    pub reserve_bytes: u64,
 }
 
 impl Default for Config {
@@ -60,13 +66,15 @@ impl Default for Limits {
             hook_body_ms_max: 10_000,
             connections_max: 4_096,
             hooks_at_once_max: 512,
+            free_bytes_min: Room::default().free_bytes_min,
+            reserve_bytes: Room::default().reserve_bytes,
         }
     }
 }
 
 impl Limits {
     /// Each limit: its name, what it is, and from where to where it may go.
-    fn bounds(&self) -> [(&'static str, u64, u64, u64); 5] {
+    fn bounds(&self) -> [(&'static str, u64, u64, u64); 7] {
         let wide = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
         [
             ("calls_max", self.calls_max.into(), 1, 1_024),
@@ -74,6 +82,8 @@ impl Limits {
             ("hook_body_ms_max", self.hook_body_ms_max, 100, 120_000),
             ("connections_max", wide(self.connections_max), 1, 65_536),
             ("hooks_at_once_max", wide(self.hooks_at_once_max), 1, 65_536),
+            ("free_bytes_min", self.free_bytes_min, 4 << 20, 1 << 60),
+            ("reserve_bytes", self.reserve_bytes, 1 << 20, 1 << 40),
         ]
     }
 }
@@ -206,6 +216,14 @@ mod tests {
             Some("hooks.example.com:8443")
         );
         assert!(parse("public_url = \"hooks\"").unwrap_err().contains("names no host"));
+    }
+
+    #[test]
+    fn the_page_names_every_limit_with_its_default() {
+        let page = include_str!("../../docs/host.md");
+        for (name, default, ..) in Limits::default().bounds() {
+            assert!(page.contains(&format!("| `{name}` | {default} |")), "{name}");
+        }
     }
 
     #[test]

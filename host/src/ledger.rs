@@ -31,6 +31,7 @@ mod rounds;
 mod rows;
 mod save;
 mod schema;
+mod space;
 mod sqlite;
 #[cfg(test)]
 mod tests;
@@ -42,6 +43,7 @@ pub use change::*;
 pub use error::LedgerError;
 pub use listed::*;
 pub use read::*;
+pub use space::Room;
 pub use write::*;
 
 use crate::clock::SharedClock;
@@ -49,6 +51,7 @@ use accept::Accept;
 use command::{Command, RareCommand, Reply};
 use futures::future::BoxFuture;
 use oncegate_domain::id::Id;
+use space::Space;
 use sqlite::{Conn, Readers, Snapshot, Value};
 use std::fs::File;
 use std::path::Path;
@@ -72,6 +75,7 @@ struct Inner {
     queue: mpsc::Sender<Command>,
     readers: Readers,
     counters: Arc<Counters>,
+    space: Arc<Space>,
     failed: watch::Sender<Option<String>>,
 }
 
@@ -116,12 +120,22 @@ async fn take_lock(dir: &Path) -> std::result::Result<File, String> {
 impl Ledger {
     /// Opens (and makes, and migrates) the ledger in `dir`, takes its lock, and begins a new lease epoch.
     pub async fn open(dir: &Path, clock: SharedClock) -> Result<Ledger> {
+        Self::open_with(dir, clock, Room::default()).await
+    }
+
+    /// The same, with so much room on the disk.
+    pub async fn open_with(dir: &Path, clock: SharedClock, room: Room) -> Result<Ledger> {
         let refuse = |why: String| LedgerError::Open {
             dir: dir.display().to_string(),
             why,
         };
         place::prepare(dir).map_err(refuse)?;
         let lock = take_lock(dir).await.map_err(refuse)?;
+        let space = Space::open(dir, room);
+        let refuse = |why: String| match space.is_full() {
+            true => refuse(format!("the disk is full; free space and start again ({why})")),
+            false => refuse(why),
+        };
         let (mut connection, readers) = sqlite::open(&dir.join("ledger.db")).await.map_err(refuse)?;
         let now_ms = clock.now_ms();
         let begun = async {
@@ -137,10 +151,12 @@ impl Ledger {
             queue: commands,
             epoch,
             counters: counters.clone(),
+            space: space.clone(),
             failed: failed.clone(),
             lock,
         };
         tokio::spawn(writer.run());
+        tokio::spawn(Space::keep_looking(Arc::downgrade(&space)));
         Ok(Ledger {
             inner: Arc::new(Inner {
                 installation,
@@ -149,9 +165,18 @@ impl Ledger {
                 queue,
                 readers,
                 counters,
+                space,
                 failed,
             }),
         })
+    }
+
+    /// Whether there is room for new events, as of now.
+    ///
+    /// # Errors
+    /// There is not.
+    pub fn has_room(&self) -> Result<()> {
+        self.inner.space.look()
     }
 
     /// This installation's id, secret and incarnation.
@@ -276,6 +301,7 @@ impl Ledger {
 impl Ledger {
     /// Event, run and all its steps in one transaction; or what the same key means. An event is answered 2xx after this.
     pub async fn accept(&self, event: NewEvent) -> Result<Accepted> {
+        self.inner.space.look()?;
         let accept = Box::new(Accept::new(event));
         let mut accepted = self.send(|reply| Command::Accept(accept, reply)).await?;
         if let Accepted::Duplicate { run, state, result } = &mut accepted

@@ -11,7 +11,7 @@ use crate::clock::SharedClock;
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::executor::{Abandoned, Executor, Parts};
-use crate::ledger::{Ledger, LedgerError, NewToken};
+use crate::ledger::{Ledger, LedgerError, NewToken, Room};
 use crate::runtime::{Runtime, RuntimeError, RuntimeLimits};
 use crate::triggers::{self, Hooks, HooksLimits};
 use axum::Router;
@@ -99,7 +99,11 @@ impl Host {
             path: data.to_owned(),
             source,
         })?;
-        let ledger = Ledger::open(data, Arc::clone(&clock)).await?;
+        let room = Room {
+            free_bytes_min: config.limits.free_bytes_min,
+            reserve_bytes: config.limits.reserve_bytes,
+        };
+        let ledger = Ledger::open_with(data, Arc::clone(&clock), room).await?;
         let mut limits = RuntimeLimits::default();
         limits.small.calls_max = config.limits.calls_max;
         limits.large.calls_max = config.limits.large_calls_max.clamp(1, config.limits.calls_max.max(1));

@@ -7,7 +7,7 @@ use crate::wait::eventually;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use oncegate::clock::{ManualClock, SharedClock};
-use oncegate::config::Config;
+use oncegate::config::{Config, Limits};
 use oncegate::ledger::{Page, ReviewItem};
 use oncegate::runtime::{Runtime, RuntimeLimits};
 use oncegate::serve::Server;
@@ -99,6 +99,19 @@ impl TestHost {
     /// It does not come up.
     pub async fn come_up(&mut self) {
         let server = serve(self.data.path(), &self.given_clock).await;
+        self.client = client(self.data.path(), &server);
+        self.server = Some(server);
+    }
+
+    /// Comes up again with other limits than hosts of tests have.
+    ///
+    /// # Panics
+    /// It does not come up.
+    pub async fn come_up_limited(&mut self, change: impl FnOnce(&mut Limits)) {
+        let mut config = config();
+        change(&mut config.limits);
+        let server = Server::start(self.data.path(), &config, Arc::clone(&self.given_clock)).await;
+        let server = server.unwrap();
         self.client = client(self.data.path(), &server);
         self.server = Some(server);
     }

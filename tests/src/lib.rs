@@ -18,7 +18,7 @@ pub mod run;
 pub mod wait;
 
 pub use child::ChildHost;
-pub use client::{Answer, Client};
+pub use client::{Answer, Client, request};
 pub use clocks::StoppedOnce;
 pub use folder::{Connection, Folder, HOOK_SECRET, orders};
 pub use host::{START_MS, TestHost};

@@ -48,6 +48,17 @@ pub enum LedgerError {
     /// Disk full, quota reached or read-only: nothing was stored, and nothing of it may be acted upon. Ingress answers 503.
     #[error("the ledger cannot store ({0}); free space or make it writable: it goes on by itself")]
     Unwritable(String),
+    /// The disk is short of room: new events are refused, so that the outcomes of work begun find some. Ingress answers 503.
+    #[error(
+        "the disk of the ledger has {free_mib} MiB free, and new events are taken in from {wanted_mib} MiB on; free space: it \
+         goes on by itself"
+    )]
+    NoRoom {
+        /// What is free.
+        free_mib: u64,
+        /// What there should be.
+        wanted_mib: u64,
+    },
     /// A statement failed for another reason; the command was rolled back.
     #[error("the ledger failed: {0}")]
     Database(String),
@@ -87,7 +98,12 @@ impl LedgerError {
             | Self::NotFound { .. }
             | Self::Invalid { .. }
             | Self::Corrupt { .. } => true,
-            Self::Unwritable(_) | Self::Database(_) | Self::Fatal(_) | Self::Closed | Self::Open { .. } => false,
+            Self::Unwritable(_)
+            | Self::NoRoom { .. }
+            | Self::Database(_)
+            | Self::Fatal(_)
+            | Self::Closed
+            | Self::Open { .. } => false,
         }
     }
 
@@ -95,7 +111,7 @@ impl LedgerError {
     pub fn is_unavailable(&self) -> bool {
         matches!(
             self,
-            Self::Unwritable(_) | Self::Database(_) | Self::Fatal(_) | Self::Closed
+            Self::Unwritable(_) | Self::NoRoom { .. } | Self::Database(_) | Self::Fatal(_) | Self::Closed
         )
     }
 }

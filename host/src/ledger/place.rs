@@ -68,7 +68,11 @@ pub(super) fn lock(dir: &Path) -> Result<Option<File>, String> {
         .set_len(0)
         .and_then(|()| file.seek(SeekFrom::Start(0)))
         .and_then(|_| file.write_all(format!("{}\n", std::process::id()).as_bytes()));
-    noted.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+    match noted {
+        // A host must come up on a full disk as well: only then can what it has begun end.
+        Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {}
+        noted => noted.map_err(|error| format!("{} cannot be written: {error}", path.display()))?,
+    }
     Ok(Some(file))
 }
 

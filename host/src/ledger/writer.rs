@@ -3,6 +3,7 @@
 
 use super::command::{Command, Done};
 use super::rounds::{Round, rounds};
+use super::space::Space;
 use super::sqlite::{DbError, WriterConnection};
 use super::{LedgerError, Result, WriterCounts, accept, finish, intend};
 use std::fs::File;
@@ -41,6 +42,7 @@ pub(super) struct Writer {
     pub queue: mpsc::Receiver<Command>,
     pub epoch: i64,
     pub counters: Arc<Counters>,
+    pub space: Arc<Space>,
     /// Told why, once, when the ledger can no longer be trusted in this process.
     pub failed: watch::Sender<Option<String>>,
     /// Held until the last commit is done.
@@ -100,7 +102,16 @@ impl Writer {
             return Ok(());
         }
         self.counters.commands.fetch_add(group.len() as u64, Ordering::Relaxed);
-        match self.write(&mut group).await {
+        let mut written = self.write(&mut group).await;
+        if let Err(error @ LedgerError::Unwritable(_)) = &written
+            && self.space.give_up_reserve()
+        {
+            // The room that this makes is for the outcomes of work begun: what would begin more is refused.
+            let events = group.extract_if(.., |command| matches!(command, Command::Accept(..)));
+            events.for_each(|event| event.wake(Err(error.clone())));
+            written = self.write(&mut group).await;
+        }
+        match written {
             Ok(verdicts) => {
                 group
                     .into_iter()

@@ -11,7 +11,7 @@ use crate::catalog::{ActiveFlow, Catalog};
 use crate::clock::SharedClock;
 use crate::executor::{Delivery, Executor, IntakeError};
 use crate::flow::{RawBody, Respond, Verify, Webhook};
-use crate::ledger::Accepted;
+use crate::ledger::{Accepted, LedgerError};
 use crate::problem::Problem;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -31,6 +31,8 @@ use tokio::sync::Semaphore;
 const RESULT_WAIT_MS: i64 = 25_000;
 /// When the host cannot store: come again after this.
 const UNAVAILABLE_S: u64 = 5;
+/// Its disk is short of room: that takes a while.
+const NO_ROOM_S: u64 = 60;
 /// Headers kept with an event.
 const HEADERS_MAX: usize = 100;
 
@@ -238,7 +240,7 @@ impl Hooks {
 
     async fn result(&self, run: Id, duplicate: bool) -> Result<Response, Problem> {
         let until_ms = self.clock.now_ms() + RESULT_WAIT_MS;
-        let unavailable = |error: crate::ledger::LedgerError| {
+        let unavailable = |error: LedgerError| {
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).retry_after(UNAVAILABLE_S)
         };
         let result = self.executor.result(run, until_ms).await.map_err(unavailable)?;
@@ -255,6 +257,11 @@ impl Hooks {
 fn refused(error: &IntakeError) -> Problem {
     match error {
         IntakeError::Event(error) => Problem::new(StatusCode::BAD_REQUEST, error.to_string()),
+        // Told once, when it began: a line for each delivery would fill what is left of the disk.
+        IntakeError::Ledger(LedgerError::NoRoom { .. }) => {
+            let detail = "the host has no room for new events now; nothing was done with it, send it again";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(NO_ROOM_S)
+        }
         IntakeError::Ledger(error) => {
             tracing::error!(%error, "an event could not be stored, so it was not accepted");
             let detail = "the event could not be stored; nothing was done with it, send it again";

@@ -24,6 +24,7 @@ mod packed_bodies;
 mod providers;
 mod refusals;
 mod refused_credentials;
+mod scarce_room;
 mod signed_by_hand;
 mod signed_hooks;
 mod stopped;

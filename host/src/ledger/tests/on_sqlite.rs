@@ -48,6 +48,38 @@ async fn what_was_sent_before_closing_is_carried_out() {
 }
 
 #[tokio::test]
+async fn below_the_watermark_events_are_refused_and_a_full_disk_costs_the_reserve() {
+    let house = house().await;
+    let reserve = house.dir.path().join("reserve");
+    assert!(reserve.exists());
+    house.ledger.close().await;
+    let scarce = Room {
+        free_bytes_min: 1 << 60,
+        ..Room::default()
+    };
+    let clock = Arc::new(ManualClock::new(NOW_MS));
+    let ledger = Ledger::open_with(house.dir.path(), clock, scarce).await.unwrap();
+    let error = ledger.accept(house.event("A-1")).await.unwrap_err();
+    assert!(matches!(error, LedgerError::NoRoom { .. }), "{error}");
+    assert_eq!(ledger.counts().await.unwrap().events, 0);
+    // All else is stored, and when even that fails the reserve goes.
+    ledger.limit_pages(Some(1)).await.unwrap();
+    assert!(reserve.exists());
+    let large = |number: u8| NewToken {
+        name: "x".repeat(100_000),
+        hash: [number; 32],
+        role: "admin".to_owned(),
+        expires_ms: None,
+        at_ms: NOW_MS,
+    };
+    let error = ledger.save_token(large(1)).await.unwrap_err();
+    assert!(matches!(error, LedgerError::Unwritable(_)), "{error}");
+    assert!(!reserve.exists());
+    ledger.limit_pages(None).await.unwrap();
+    ledger.save_token(large(2)).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_full_disk_refuses_and_forgets_nothing() {
     let house = house().await;
     house.run("before").await;
