@@ -6,15 +6,18 @@
 
 mod cargo;
 mod error;
+mod outfile;
 mod pack;
 pub mod scaffold;
 pub mod sources;
 mod toolchain;
 
 use crate::catalog::manifest::Manifest;
+use crate::catalog::schema::Mismatch;
 use crate::catalog::section;
 use crate::runtime::{LoadError, RuntimeLimits, Size, check_core_imports, check_interface, check_size, describe};
 pub use error::BuildError;
+use outfile::OutFile;
 pub use pack::{PackOptions, pack};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -53,6 +56,8 @@ pub fn run(options: BuildOptions) -> Result<BuildReport, BuildError> {
     let mend = "name the folder of a connector, where connector.toml stands beside Cargo.toml; `oncegate connector new` makes one";
     let manifest = read_manifest(&manifest_file, mend)?;
     let package = cargo::find(&options.path)?;
+    // Before anything is compiled, which takes its time.
+    let out = out(options.out, &package, &manifest, &manifest_file)?;
     let toolchain = toolchain::find(&options.path)?;
     let describing = cargo::build(&package, &toolchain, cargo::Which::Describing)?;
     let schemas = read_schemas(&describe(&describing)?)?;
@@ -69,15 +74,30 @@ pub fn run(options: BuildOptions) -> Result<BuildReport, BuildError> {
         why,
     };
     let bytes = section::embed(&component, &json).map_err(wrong)?;
-    let file = options.out.unwrap_or_else(|| {
-        package
-            .target_dir
-            .join("connectors")
-            .join(format!("{}.wasm", manifest.name))
-    });
-    let report = inspect(&file, &bytes)?;
-    write(&file, &bytes)?;
+    let report = inspect(&out.named, &bytes)?;
+    out.write(&bytes)?;
     Ok(report)
+}
+
+/// Where it goes. The folder that is ours, in the author's target directory, is made.
+fn out(
+    named: Option<PathBuf>,
+    package: &cargo::Package,
+    manifest: &Manifest,
+    manifest_file: &Path,
+) -> Result<OutFile, BuildError> {
+    let file = match named {
+        Some(file) => file,
+        None => {
+            let folder = package.target_dir.join("connectors");
+            std::fs::create_dir_all(&folder).map_err(|error| BuildError::Write {
+                file: folder.display().to_string(),
+                why: error.to_string(),
+            })?;
+            folder.join(format!("{}.wasm", manifest.name))
+        }
+    };
+    OutFile::at(file, &[manifest_file])
 }
 
 /// Whether a build in this folder would find a compiler for WebAssembly, without installing one.
@@ -105,6 +125,7 @@ fn inspect(file: &Path, bytes: &[u8]) -> Result<BuildReport, BuildError> {
         file: file.display().to_string(),
         why,
     })?;
+    examples_fit(file, &description)?;
     let digest = crate::catalog::digest_of(bytes);
     Ok(BuildReport {
         file: file.to_owned(),
@@ -113,6 +134,26 @@ fn inspect(file: &Path, bytes: &[u8]) -> Result<BuildReport, BuildError> {
         size,
         manifest: description.manifest,
     })
+}
+
+/// The drill plays the examples, and a host would refuse one that does not fit.
+fn examples_fit(file: &Path, description: &section::Description) -> Result<(), BuildError> {
+    for (name, action) in &description.manifest.actions {
+        let (Some(example), Some(schemas)) = (&action.example, description.actions.get(name)) else {
+            continue;
+        };
+        let wrong = |of, why: Mismatch| BuildError::Example {
+            file: file.display().to_string(),
+            action: name.clone(),
+            of,
+            what: why.to_string(),
+        };
+        schemas.input.check(&example.input).map_err(|why| wrong("input", why))?;
+        if let (Some(settings), Some(given)) = (&description.settings, &example.settings) {
+            settings.check(given).map_err(|why| wrong("settings", why))?;
+        }
+    }
+    Ok(())
 }
 
 fn bad_component(file: &Path, why: LoadError) -> BuildError {
@@ -170,20 +211,6 @@ fn encode(core: &[u8]) -> Result<Vec<u8>, BuildError> {
     encoder
         .and_then(|mut encoder| encoder.encode())
         .map_err(|error| BuildError::Encode(format!("{error:#}")))
-}
-
-/// In one step: a file is whole or not there.
-fn write(file: &Path, bytes: &[u8]) -> Result<(), BuildError> {
-    let wrong = |error: std::io::Error| BuildError::Write {
-        file: file.display().to_string(),
-        why: error.to_string(),
-    };
-    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(wrong)?;
-    }
-    let temporary = file.with_extension("wasm.new");
-    std::fs::write(&temporary, bytes).map_err(wrong)?;
-    std::fs::rename(&temporary, file).map_err(wrong)
 }
 
 impl fmt::Display for BuildReport {

@@ -25,13 +25,31 @@ pub enum BuildError {
         /// Why.
         why: String,
     },
-    /// Packing would write over the component.
+    /// The folder of the component's place is not there.
     #[error(
-        "{file} is the component that is packed; to pack it again after a change, it is needed as it is\n  to mend: name \
-         another file with --out"
+        "{file} cannot be written: there is no folder {folder}\n  to mend: make it, or name another file with --out"
     )]
-    OverComponent {
-        /// The component.
+    NoFolder {
+        /// Where the component should go.
+        file: String,
+        /// What is missing.
+        folder: String,
+    },
+    /// Something else stands where the component should go.
+    #[error("{file} {what}\n  to mend: name a file with --out that is not there yet, or that an earlier build wrote")]
+    Occupied {
+        /// Where the component should go.
+        file: String,
+        /// What stands there.
+        what: &'static str,
+    },
+    /// The result would be written over what it is made of.
+    #[error(
+        "{file} is one of the files that the connector is made of; to make it again after a change, it is needed as it is\n  \
+         to mend: name another file with --out"
+    )]
+    OverInput {
+        /// The input.
         file: String,
     },
     /// The manifest breaks rules.
@@ -135,8 +153,30 @@ pub enum BuildError {
         /// Name and version in the manifest.
         what: String,
     },
+    /// What should be packed is no component with the world of a connector.
+    #[error("{file}: {what}\n  to mend: {TOOLS_BUILD}")]
+    Unpackable {
+        /// The file.
+        file: String,
+        /// What it is.
+        what: String,
+    },
+    /// The drill could not play the example.
+    #[error(
+        "{file}: the example of the action {action:?} does not fit its {of} schema: {what}\n  to mend: change          [actions.example], or the schema"
+    )]
+    Example {
+        /// The manifest, or the component that holds it.
+        file: String,
+        /// Which action.
+        action: String,
+        /// Input or settings.
+        of: &'static str,
+        /// Pointers into the example, and what is wrong there.
+        what: String,
+    },
     /// The component does not describe itself.
-    #[error("{file}: {why}")]
+    #[error("{file}: {why}{}", schema_mend(why))]
     Section {
         /// The component, or the manifest.
         file: String,
@@ -151,6 +191,28 @@ pub enum BuildError {
         /// Why.
         why: LoadError,
     },
+}
+
+/// How the toolchains that `pack` is for make a component of this world.
+const TOOLS_BUILD: &str = "pack the component that your toolchain wrote for the world `connector` of wit/connector.wit: \
+    componentize-js with `--wit connector.wit -n connector`, componentize-py with `-d connector.wit -w connector`";
+
+/// A schema is the author's own; all else in a section says itself what to do.
+fn schema_mend(why: &SectionError) -> &'static str {
+    match why {
+        SectionError::Schema { .. } => {
+            "\n  to mend: write it in JSON Schema 2020-12 (https://json-schema.org); `true` lets anything through"
+        }
+        SectionError::NoComponent(_)
+        | SectionError::Missing
+        | SectionError::Several(_)
+        | SectionError::Nested
+        | SectionError::TooLarge(_)
+        | SectionError::Json(_)
+        | SectionError::Format(_)
+        | SectionError::Manifest(_)
+        | SectionError::Unequal(..) => "",
+    }
 }
 
 fn said(file: &str, problems: &[Problem]) -> String {

@@ -1,10 +1,11 @@
 //! `oncegate connector pack`: a component that another toolchain made becomes a connector that describes itself. The
 //! manifest and the schemas are the author's files; nothing of the component is run, and none of its bytes changed.
 
-use super::{BuildError, BuildReport, bad_component, inspect, read_manifest, write};
+use super::{BuildError, BuildReport, OutFile, bad_component, examples_fit, inspect, read_manifest};
 use crate::catalog::json;
 use crate::catalog::section::{self, Schemas, SectionError};
-use crate::runtime::check_interface;
+use crate::runtime::{LoadError, check_interface};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// What to pack.
@@ -32,17 +33,18 @@ pub fn pack(options: &PackOptions) -> Result<BuildReport, BuildError> {
     same_actions(options, &manifest, &schemas)?;
     let json = section::to_json(&manifest, &schemas);
     // All that can be wrong in it stands in the two files, and is said of them.
-    section::describe(&json).map_err(|why| BuildError::Section {
+    let description = section::describe(&json).map_err(|why| BuildError::Section {
         file: match why {
             SectionError::Schema { .. } => options.schemas.display().to_string(),
             _ => options.manifest.display().to_string(),
         },
         why,
     })?;
+    examples_fit(&options.manifest, &description)?;
     let bytes = section::embed(&component, &json).map_err(|why| bad_section(&options.component, why))?;
-    let file = out(options, &manifest.name)?;
-    let report = inspect(&file, &bytes)?;
-    write(&file, &bytes)?;
+    let out = out(options, &manifest.name)?;
+    let report = inspect(&out.named, &bytes)?;
+    out.write(&bytes)?;
     Ok(report)
 }
 
@@ -63,7 +65,7 @@ fn bad_section(file: &Path, why: SectionError) -> BuildError {
 
 /// A connector by its interface, and without a section.
 fn not_packed(file: &Path, component: &[u8]) -> Result<(), BuildError> {
-    check_interface(component).map_err(|why| bad_component(file, why))?;
+    check_interface(component).map_err(|why| unpackable(file, why))?;
     match section::read(component) {
         Err(SectionError::Missing) => Ok(()),
         Ok(known) => Err(BuildError::Packed {
@@ -71,6 +73,25 @@ fn not_packed(file: &Path, component: &[u8]) -> Result<(), BuildError> {
             what: format!("{} {}", known.manifest.name, known.manifest.version),
         }),
         Err(why) => Err(bad_section(file, why)),
+    }
+}
+
+/// Another toolchain made it, so what helps is a word about that one, not about `build`.
+fn unpackable(file: &Path, why: LoadError) -> BuildError {
+    let what = match &why {
+        LoadError::NotWasm => "this is not WebAssembly".to_owned(),
+        LoadError::CoreModule => "this is a core WebAssembly module, not a component".to_owned(),
+        LoadError::MissingExport { name, .. } => format!("the component does not export `{name}`"),
+        LoadError::TooLarge { .. }
+        | LoadError::NeedsTooMuch { .. }
+        | LoadError::Malformed(_)
+        | LoadError::ForbiddenImport { .. }
+        | LoadError::Mismatch(_)
+        | LoadError::Compile(_) => return bad_component(file, why),
+    };
+    BuildError::Unpackable {
+        file: file.display().to_string(),
+        what,
     }
 }
 
@@ -83,8 +104,7 @@ fn read_schemas(file: &Path) -> Result<Schemas, BuildError> {
         file: file.display().to_string(),
         what,
     };
-    // With line and column first; what this reader lets pass (a name that is there twice), the strict one refuses.
-    let schemas = serde_json::from_slice(&bytes).map_err(|error| {
+    let placed = |error: serde_json::Error| {
         let place = format!(":{}:{}", error.line(), error.column());
         let text = error.to_string();
         let text = text.split(" at line ").next().unwrap_or(&text);
@@ -92,9 +112,30 @@ fn read_schemas(file: &Path) -> Result<Schemas, BuildError> {
             file: format!("{}{place}", file.display()),
             what: text.to_owned(),
         }
-    })?;
+    };
+    // With line and column first; what this reader lets pass (a list for an object, a name that is there twice) is refused
+    // beside it.
+    are_objects(&serde_json::from_slice(&bytes).map_err(placed)?).map_err(wrong)?;
+    let schemas = serde_json::from_slice(&bytes).map_err(placed)?;
     json::parse(&bytes).map_err(|why| wrong(why.replace("the body", "the file")))?;
     Ok(schemas)
+}
+
+fn are_objects(document: &Value) -> Result<(), String> {
+    let object = |place: &str, value: &Value| match value {
+        Value::Object(fields) => Ok(fields.clone()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(format!("{place} must be an object {{…}}"))
+        }
+    };
+    let top = object("it", document)?;
+    let Some(actions) = top.get("actions") else {
+        return Ok(());
+    };
+    for (name, schemas) in object("/actions", actions)? {
+        object(&format!("/actions/{name}"), &schemas)?;
+    }
+    Ok(())
 }
 
 fn same_actions(
@@ -140,18 +181,11 @@ fn same_actions(
     }
 }
 
-/// Never the component itself: to pack again after a change, it is needed as the toolchain wrote it.
-fn out(options: &PackOptions, name: &str) -> Result<PathBuf, BuildError> {
+/// Never an input: to pack again after a change, each is needed as it is.
+fn out(options: &PackOptions, name: &str) -> Result<OutFile, BuildError> {
     let beside = || options.component.with_file_name(name).with_extension("wasm");
     let file = options.out.clone().unwrap_or_else(beside);
-    let same =
-        |one: &Path, other: &Path| matches!((one.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    if same(&file, &options.component) {
-        return Err(BuildError::OverComponent {
-            file: file.display().to_string(),
-        });
-    }
-    Ok(file)
+    OutFile::at(file, &[&options.component, &options.manifest, &options.schemas])
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ const REGEX_BYTES_MAX: usize = 1024 * 1024;
 /// Most mismatches that are told.
 const MISMATCHES_MAX: usize = 5;
 
+/// Of what a wrong schema holds, in characters.
+const TOLD_CHARS_MAX: usize = 200;
+
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// A schema, compiled.
@@ -67,7 +70,7 @@ impl Schema {
             .should_validate_formats(false)
             .offline()
             .build(source)
-            .map_err(|error| SchemaError(format!("it is no schema: {}", error.masked())))?;
+            .map_err(|error| SchemaError(no_schema(&error)))?;
         Ok(Schema {
             source: source.clone(),
             validator,
@@ -97,6 +100,15 @@ impl Schema {
         });
         Err(Mismatch(told.collect()))
     }
+}
+
+/// Where a schema breaks the rules of schemas, and with what: nothing in one is secret.
+fn no_schema(error: &jsonschema::ValidationError<'_>) -> String {
+    let place = error.instance_path().to_string();
+    let place = if place.is_empty() { "its root" } else { &place };
+    let value: String = error.instance().to_string().chars().take(TOLD_CHARS_MAX).collect();
+    let why: String = error.masked().to_string().chars().take(TOLD_CHARS_MAX).collect();
+    format!("it is no schema: {place} is {value}: {why}")
 }
 
 /// Nothing in it leads out of it, and nothing changes what a reference means.

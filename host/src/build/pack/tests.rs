@@ -78,21 +78,28 @@ fn a_packed_component_describes_itself_and_is_otherwise_what_it_was() {
 }
 
 #[test]
-fn it_goes_where_it_is_told_and_never_over_the_component() {
+fn it_goes_where_it_is_told_and_never_over_what_it_is_made_of() {
     let author = Author::new();
-    let out = author.0.path().join("made/it.wasm");
-    let report = pack(&PackOptions {
-        out: Some(out.clone()),
-        ..author.options()
-    });
-    assert_eq!(report.unwrap().file, out);
-    let over = PackOptions {
-        out: Some(author.options().component),
+    let to = |name: &str| PackOptions {
+        out: Some(author.0.path().join(name)),
         ..author.options()
     };
-    let error = pack(&over).unwrap_err().to_string();
-    assert!(error.contains("is the component that is packed"), "{error}");
-    assert!(error.contains("to mend: name another file with --out"), "{error}");
+    for _again in 0..2 {
+        let report = pack(&to("it.wasm")).unwrap();
+        assert_eq!(report.file, author.0.path().join("it.wasm"));
+    }
+    for input in ["made.wasm", "connector.toml", "schemas.json", "./made.wasm"] {
+        let error = pack(&to(input)).unwrap_err().to_string();
+        assert!(
+            error.contains("is one of the files that the connector is made of"),
+            "{error}"
+        );
+        assert!(error.contains("to mend: name another file with --out"), "{error}");
+    }
+    let error = pack(&to("nowhere/it.wasm")).unwrap_err().to_string();
+    assert!(error.contains("there is no folder"), "{error}");
+    assert!(!author.0.path().join("nowhere").exists());
+    assert!(pack(&author.options()).is_ok(), "the inputs are as they were");
 }
 
 #[test]
@@ -119,9 +126,21 @@ fn a_component_that_carries_a_manifest_already_is_refused_by_name() {
 fn what_is_no_connector_is_refused_as_check_refuses_it() {
     let module = Author::refuses("made.wasm", b"\0asm\x01\0\0\0");
     assert!(
-        module.starts_with("DIR/made.wasm: this is a core WebAssembly module"),
+        module.starts_with("DIR/made.wasm: this is a core WebAssembly module, not a component\n  to mend: pack the"),
         "{module}"
     );
+    let other = wat::parse_str("(component)").unwrap();
+    for (bytes, what) in [
+        (&b"{}"[..], "this is not WebAssembly"),
+        (&other, "does not export `oncegate:"),
+    ] {
+        let said = Author::refuses("made.wasm", bytes);
+        assert!(said.contains(what) && !said.contains("macro"), "{said}");
+        assert!(
+            said.contains("-n connector`") && said.contains("-w connector`"),
+            "{said}"
+        );
+    }
     let with = |more: &str| {
         let text = COMPONENT.replacen("(component", &format!("(component {more}"), 1);
         Author::refuses("made.wasm", &wat::parse_str(text).unwrap())
@@ -162,9 +181,21 @@ fn what_is_wrong_with_the_files_is_said_with_its_place() {
     assert!(twice.contains("names \"/actions/send/input/type\" twice"), "{twice}");
     let open = Author::refuses("schemas.json", SCHEMAS.replace("\"object\"", "\"thing\"").as_bytes());
     assert!(
-        open.starts_with("DIR/schemas.json: the schema of send's input cannot be used"),
+        open.starts_with(
+            "DIR/schemas.json: the schema of send's input cannot be used: it is no schema: /type is \"thing\""
+        ),
         "{open}"
     );
+    assert!(open.contains("\n  to mend: write it in JSON Schema 2020-12"), "{open}");
+    for (text, place) in [
+        ("[]", "it"),
+        (r#"{"actions": []}"#, "/actions"),
+        (r#"{"actions": {"send": [true, true]}}"#, "/actions/send"),
+    ] {
+        let said = Author::refuses("schemas.json", text.as_bytes());
+        let wanted = format!("DIR/schemas.json: {place} must be an object {{…}}\n  to mend: write");
+        assert!(said.starts_with(&wanted), "{said}");
+    }
 }
 
 #[test]
@@ -195,4 +226,25 @@ fn a_missing_file_is_named_with_the_option_that_names_another() {
         assert!(said.starts_with(&format!("DIR/{name} cannot be read")), "{said}");
         assert!(said.contains(option), "{said}");
     }
+}
+
+#[test]
+fn an_example_that_does_not_fit_its_schema_is_refused_with_the_place_in_it() {
+    let example = "requests = [{ method = \"POST\", path = \"/x\", kind = \"write\" }]\n[actions.example]\ninput = { n = \"1\" }\n\
+                   [[actions.example.answers]]\nrequest = \"POST /x\"\nstatus = 201\n";
+    let manifest = MANIFEST.replace("requests = \"connection\"\n", example);
+    let strict = SCHEMAS.replace(
+        r#"{"type": "object"}"#,
+        r#"{"type": "object", "properties": {"n": {"type": "number"}}}"#,
+    );
+    let author = Author::new();
+    author.write("connector.toml", manifest.as_bytes());
+    let packed = pack(&author.options()).unwrap().file;
+    std::fs::remove_file(&packed).unwrap();
+    author.write("schemas.json", strict.as_bytes());
+    let said = author.refused();
+    assert!(
+        said.starts_with("DIR/connector.toml: the example of the action \"send\" does not fit its input schema: /n: "),
+        "{said}"
+    );
 }
