@@ -35,6 +35,8 @@ const ROOM: Room = Room {
     free_bytes_min: 4 << 20,
     reserve_bytes: 1 << 20,
 };
+/// Who waits longer is told what for.
+const READY_SOON: Duration = Duration::from_secs(3);
 
 /// What a person is asked before a changing request leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,18 +56,26 @@ pub enum Leave<'a> {
     Ask(&'a mut dyn FnMut(&Value) -> anyhow::Result<Answer>),
 }
 
-/// Makes the call; `None`: the person said no, and nothing was changed.
+/// Makes the call; `None`: the person said no, and nothing was changed. `waits` is called once where the connector is not
+/// ready soon.
 ///
 /// # Errors
 /// The call could not be made; not that it was made and failed.
-pub fn run(subject: &Subject, leave: Leave<'_>) -> anyhow::Result<Option<Report>> {
+pub fn run(subject: &Subject, leave: Leave<'_>, waits: &mut dyn FnMut()) -> anyhow::Result<Option<Report>> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
     let folder = tempfile::Builder::new()
         .prefix("oncegate-call-")
         .tempdir()
         .context("cannot make a folder")?;
     runtime.block_on(async {
-        let host = Host::open(subject, folder.path()).await?;
+        let mut opening = std::pin::pin!(Host::open(subject, folder.path()));
+        let host = match tokio::time::timeout(READY_SOON, &mut opening).await {
+            Ok(host) => host?,
+            Err(_later) => {
+                waits();
+                opening.await?
+            }
+        };
         let called = host.call(subject, leave).await;
         host.close().await;
         called
@@ -89,8 +99,9 @@ impl Host {
         let ledger = Ledger::open_with(&data, Arc::clone(&clock), ROOM).await?;
         let limits = RuntimeLimits::default();
         let calls_max = limits.small.calls_max;
-        // Planning compiles, and applying loads once more: a connector that brings an interpreter takes 10 s.
-        let runtime = Runtime::new(limits, Some(&data.join("cache")))?;
+        // Planning compiles, and applying loads once more: a connector that brings an interpreter takes 10 s and more.
+        let cache = subject.cache.clone().unwrap_or_else(|| data.join("cache"));
+        let runtime = Runtime::new(limits, Some(&cache))?;
         let catalog = Catalog::load(&ledger, &runtime).await?;
         let plan = catalog.plan(&installation, &[]).await?;
         catalog.apply(plan, "connector call", clock.now_ms()).await?;

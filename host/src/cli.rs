@@ -2,6 +2,7 @@
 
 mod bench;
 mod builtin;
+mod cache;
 mod call;
 mod client;
 mod connector;

@@ -21,6 +21,10 @@ pub struct Config {
     pub trusted_proxies: Vec<IpAddr>,
     /// How much this host takes on.
     pub limits: Limits,
+    /// Where compiled connectors are kept; `None`: `DATA/cache`. Not of the file: for hosts that a command starts for a
+    /// while, and whose data directory goes with it.
+    #[serde(skip)]
+    pub cache: Option<PathBuf>,
 }
 
 /// What one host takes on at once.
@@ -53,6 +57,7 @@ impl Default for Config {
             public_url: None,
             trusted_proxies: Vec::new(),
             limits: Limits::default(),
+            cache: None,
         }
     }
 }

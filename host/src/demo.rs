@@ -9,7 +9,7 @@ mod sender;
 
 use crate::clock::{Clock, SystemClock};
 use crate::destination::{Destination, Options};
-use crate::host_process::HostProcess;
+use crate::host_process::{HostProcess, Start};
 use anyhow::Context;
 use leads::Lead;
 use report::Report;
@@ -99,7 +99,14 @@ fn play(
     leads: &Arc<Vec<Lead>>,
     say: &dyn Fn(&str),
 ) -> anyhow::Result<(HostProcess, u64)> {
-    let host = HostProcess::start(data, installation, "127.0.0.1:0", &SECRETS)?;
+    let first = Start {
+        data,
+        folder: installation,
+        listen: "127.0.0.1:0",
+        secrets: &SECRETS,
+        cache: None,
+    };
+    let host = HostProcess::start(first)?;
     let address = host.address.clone();
     let progress = Arc::new(Progress::default());
     let sending = {
@@ -123,7 +130,10 @@ fn play(
         host.id()
     ));
     host.kill()?;
-    let host = HostProcess::start(data, installation, &address, &SECRETS)?;
+    let host = HostProcess::start(Start {
+        listen: &address,
+        ..first
+    })?;
     say("The host is up again and reads its ledger.");
     sending
         .join()

@@ -28,7 +28,7 @@ pub use capacity::Blocked;
 pub use intake::{Delivery, IntakeError};
 pub use people::{Decided, DecisionError, Verb};
 pub use settle::Abandoned;
-pub use tape::{Consent, Exchanged};
+pub use tape::{Consent, Exchanged, Logged};
 pub use trial::{LookedUp, Performed, Trial, TrialError, Wanted};
 
 use crate::catalog::{Approved, Catalog, Limits};

@@ -4,6 +4,7 @@
 use crate::clock::{Clock, SystemClock};
 use anyhow::{Context, bail};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -16,6 +17,21 @@ const ASK_AGAIN: Duration = Duration::from_millis(5);
 /// How long it may take to end in order: attempts in flight end first.
 const STOP_WITHIN: Duration = Duration::from_secs(60);
 
+/// What a host is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// Its data directory.
+    pub data: &'a Path,
+    /// The installation that it applies first.
+    pub folder: &'a Path,
+    /// Where it listens; port 0: a free one.
+    pub listen: &'a str,
+    /// In its environment.
+    pub secrets: &'a [(&'a str, &'a str)],
+    /// Where compiled connectors are kept; `None`: in the data directory.
+    pub cache: Option<&'a Path>,
+}
+
 /// A running host.
 pub struct HostProcess {
     child: Child,
@@ -26,12 +42,12 @@ pub struct HostProcess {
 }
 
 impl HostProcess {
-    /// Starts this program as a host on `data`, listening on `listen` (port 0: a free one), with `secrets` in its
-    /// environment, and waits until it is ready. Its log goes to `data/host.log`.
+    /// Starts this program as a host, and waits until it is ready. Its log goes to `host.log` in the data directory.
     ///
     /// # Errors
     /// It does not come up.
-    pub fn start(data: &Path, folder: &Path, listen: &str, secrets: &[(&str, &str)]) -> anyhow::Result<Self> {
+    pub fn start(with: Start<'_>) -> anyhow::Result<Self> {
+        let data = with.data;
         let _ = std::fs::remove_file(data.join("address"));
         let log = std::fs::OpenOptions::new()
             .create(true)
@@ -41,9 +57,14 @@ impl HostProcess {
             .arg("serve")
             .arg("--data")
             .arg(data)
-            .args(["--listen", listen, "--apply"])
-            .arg(folder)
-            .envs(secrets.iter().copied())
+            .args(["--listen", with.listen, "--apply"])
+            .arg(with.folder)
+            .args(
+                with.cache
+                    .into_iter()
+                    .flat_map(|cache| [OsStr::new("--cache"), cache.as_os_str()]),
+            )
+            .envs(with.secrets.iter().copied())
             // Its end tells the host that we are gone, however we went.
             .arg("--stop-with-stdin")
             .stdin(Stdio::piped())

@@ -24,7 +24,7 @@ mod wasi;
 pub use component::{Component, LoadError};
 pub use describe::{DescribeError, describe};
 pub use door::{Door, LogLevel, Request, Response, SendError};
-pub use engine::{Runtime, RuntimeError};
+pub use engine::{Runtime, RuntimeError, check_cache_folder};
 pub use interface::{check_core_imports, check_interface};
 pub use limits::{CallLimits, RuntimeLimits};
 pub use outcome::{Call, GuestDoubt, LookupReturn, PerformReturn, Problem, Stop};

@@ -107,7 +107,8 @@ impl Host {
         let mut limits = RuntimeLimits::default();
         limits.small.calls_max = config.limits.calls_max;
         limits.large.calls_max = config.limits.large_calls_max.clamp(1, config.limits.calls_max.max(1));
-        let runtime = Runtime::new(limits, Some(&data.join("cache")))?;
+        let cache = config.cache.clone().unwrap_or_else(|| data.join("cache"));
+        let runtime = Runtime::new(limits, Some(&cache))?;
         let catalog = Catalog::load(&ledger, &runtime).await?;
         let secrets_dir = data.join("secrets");
         let parts = Parts {

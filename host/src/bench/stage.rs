@@ -8,7 +8,7 @@ use super::installation::{self, SECRETS, hook};
 use super::load::Load;
 use super::process::Used;
 use crate::clock::monotonic_ns;
-use crate::host_process::HostProcess;
+use crate::host_process::{HostProcess, Start};
 use anyhow::{Context, ensure};
 use oncegate_domain::run::State;
 use serde::Serialize;
@@ -91,7 +91,13 @@ impl Stage {
     }
 
     fn host(&self) -> anyhow::Result<HostProcess> {
-        HostProcess::start(&self.data(), &self.installation(), "127.0.0.1:0", &SECRETS)
+        HostProcess::start(Start {
+            data: &self.data(),
+            folder: &self.installation(),
+            listen: "127.0.0.1:0",
+            secrets: &SECRETS,
+            cache: None,
+        })
     }
 
     /// Plays one row.

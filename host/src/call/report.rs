@@ -5,8 +5,8 @@ use super::subject::Subject;
 use super::{next, url};
 use crate::catalog::Purpose;
 use crate::egress::{Mask, Outgoing};
-use crate::executor::{Exchanged, LookedUp, Performed, Trial};
-use crate::runtime::{LookupReturn, PerformReturn, Problem, Response, SendError, Stop};
+use crate::executor::{Exchanged, Logged, LookedUp, Performed, Trial};
+use crate::runtime::{LogLevel, LookupReturn, PerformReturn, Problem, Response, SendError, Stop};
 use oncegate_domain::doubt::{Effect, Finding};
 use oncegate_domain::outcome::Outcome;
 use serde_json::{Map, Value, json};
@@ -68,6 +68,7 @@ impl<'s> About<'s> {
         };
         let more = json!({
             "exchanges": exchanges(&performed.exchanged),
+            "logged": logged(&performed.logged),
             "evidence": performed.evidence.to_string(),
             "status": performed.status,
             "reported": perform_return(&performed.returned),
@@ -91,6 +92,7 @@ impl<'s> About<'s> {
         let (reported, says) = lookup_return(&looked_up.returned);
         let more = json!({
             "exchanges": exchanges(&looked_up.exchanged),
+            "logged": logged(&looked_up.logged),
             "evidence": looked_up.evidence.to_string(),
             "status": looked_up.status,
             "reported": reported,
@@ -133,6 +135,19 @@ impl<'s> About<'s> {
             good,
         }
     }
+}
+
+fn logged(lines: &[Logged]) -> Value {
+    let line = |line: &Logged| {
+        let level = match line.level {
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Warn => "warn",
+            LogLevel::Error => "error",
+        };
+        json!({ "level": level, "message": line.message, "fields": line.fields })
+    };
+    lines.iter().map(line).collect()
 }
 
 fn exchanges(exchanged: &[Exchanged]) -> Value {

@@ -32,6 +32,8 @@ pub struct Subject {
     pub purpose: Purpose,
     /// Below this folder `file:` secrets are read.
     pub secrets_dir: PathBuf,
+    /// Where compiled connectors are kept from one call to the next; `None`: nowhere.
+    pub cache: Option<PathBuf>,
 }
 
 impl Subject {
@@ -67,6 +69,7 @@ impl Subject {
             key: None,
             purpose: Purpose::Perform,
             secrets_dir,
+            cache: None,
         })
     }
 

@@ -1,5 +1,6 @@
 //! `oncegate connector call`.
 
+mod record;
 mod told;
 
 use super::Place;
@@ -8,6 +9,7 @@ use crate::call::{self, Answer, Leave, Report, Subject};
 use crate::flow::{BodyLimits, parse_json};
 use anyhow::{Context, anyhow, ensure};
 use clap::Args;
+use record::Record;
 use serde_json::Value;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -61,7 +63,8 @@ pub fn run(place: &Place, args: &CallArgs) -> anyhow::Result<bool> {
         args.action
     );
     // Before anything is sent: a call whose record cannot be kept could not be made a second time to get it.
-    let record = args.record.as_deref().map(Record::open).transpose()?;
+    let record = args.record.as_deref().map(|file| Record::open(file, &read_by(args)));
+    let record = record.transpose()?;
     let mut tell = |key: &str| eprintln!("Sending under the key {key}");
     let mut question = |about: &Value| ask(about);
     let leave = if args.yes {
@@ -69,7 +72,8 @@ pub fn run(place: &Place, args: &CallArgs) -> anyhow::Result<bool> {
     } else {
         Leave::Ask(&mut question)
     };
-    let Some(report) = call::run(&subject, leave)? else {
+    let mut waits = || eprintln!("{}", compiling(&subject));
+    let Some(report) = call::run(&subject, leave, &mut waits)? else {
         eprintln!("Nothing was sent that changes anything.");
         return Ok(false);
     };
@@ -80,6 +84,16 @@ pub fn run(place: &Place, args: &CallArgs) -> anyhow::Result<bool> {
     Ok(report.good)
 }
 
+/// What takes long, where it takes long.
+fn compiling(subject: &Subject) -> String {
+    let megabytes = subject.bytes.len().div_ceil(1_000_000);
+    let name = &subject.description.manifest.name;
+    match subject.cache {
+        Some(_) => format!("Getting {name} ready ({megabytes} MB): compiling it, once, can take a minute …"),
+        None => format!("Getting {name} ready ({megabytes} MB): compiling it can take a minute …"),
+    }
+}
+
 fn subject(place: &Place, args: &CallArgs) -> anyhow::Result<Subject> {
     let connection = connection_file(&args.connection);
     let secrets = args.secrets.clone();
@@ -87,7 +101,18 @@ fn subject(place: &Place, args: &CallArgs) -> anyhow::Result<Subject> {
     let subject = Subject::read(&args.file, &connection, &args.action, secrets)?
         .with_input(input(&args.input)?)?
         .with_key(args.key.clone())?;
-    if args.lookup { subject.as_lookup() } else { Ok(subject) }
+    let subject = if args.lookup { subject.as_lookup()? } else { subject };
+    Ok(Subject {
+        cache: super::cache::folder(),
+        ..subject
+    })
+}
+
+/// The files that the call is made of: none of them is written over.
+fn read_by(args: &CallArgs) -> Vec<PathBuf> {
+    let input = args.input.strip_prefix('@').map(PathBuf::from);
+    let files = [args.file.clone(), connection_file(&args.connection)];
+    files.into_iter().chain(input).collect()
 }
 
 /// A plain name is that of a connection in ./connections.
@@ -126,37 +151,6 @@ fn show(args: &CallArgs, report: &Report) {
         say(&format!("{}\n", report.json));
     } else {
         say(&told::report(&report.json));
-    }
-}
-
-/// A file that the call is written to, opened before it is made; an old one stays until there is a new one.
-struct Record {
-    path: PathBuf,
-    part: tempfile::NamedTempFile,
-}
-
-impl Record {
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            Some(_) | None => Path::new("."),
-        };
-        let part = tempfile::NamedTempFile::new_in(folder)
-            .with_context(|| format!("{} cannot be written; nothing was sent", path.display()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            part,
-        })
-    }
-
-    fn keep(mut self, report: &Report) -> anyhow::Result<()> {
-        let path = self.path.display().to_string();
-        let failed = || format!("the call was made, and its record {path} could not be written");
-        let text = serde_json::to_string_pretty(&report.json)?;
-        writeln!(self.part, "{text}").with_context(failed)?;
-        self.part.persist(&self.path).with_context(failed)?;
-        eprintln!("Recorded in {path}.");
-        Ok(())
     }
 }
 

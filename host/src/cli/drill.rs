@@ -3,6 +3,7 @@
 use super::terminal::{escape, say};
 use crate::catalog::{BUILTIN, ConnectionSpec, section};
 use crate::drill::{self, Report, Subject};
+use crate::runtime::{RuntimeLimits, Size, check_size};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub struct DrillArgs {
 pub fn run(args: &DrillArgs) -> anyhow::Result<bool> {
     let subject = subject(args)?;
     if !args.json {
-        eprintln!("Playing every case against a scripted destination; this takes about 20 seconds …");
+        eprintln!("{}", begins(&subject));
     }
     let report = drill::run(&subject)?;
     if args.json {
@@ -36,19 +37,32 @@ pub fn run(args: &DrillArgs) -> anyhow::Result<bool> {
     Ok(report.is_good())
 }
 
+/// What is said before it begins, for it takes its time.
+fn begins(subject: &Subject) -> String {
+    let takes = match check_size(&subject.bytes, &RuntimeLimits::default()) {
+        Ok(Size::Large) => format!(
+            "this takes one to three minutes, most of which compiles the connector ({} MB) where that was not done before",
+            subject.bytes.len().div_ceil(1_000_000)
+        ),
+        Ok(Size::Small) | Err(_) => "this takes about 20 seconds".to_owned(),
+    };
+    format!("Playing every case against a scripted destination; {takes} …")
+}
+
 fn subject(args: &DrillArgs) -> anyhow::Result<Subject> {
     let connection = args.connection.as_deref().map(read_connection).transpose()?;
-    let bytes = match (&args.connector, &connection, &args.connection) {
-        (Some(file), _, _) => read(file)?,
-        (None, Some((_, spec)), Some(file)) => connector_of(spec, file)?,
+    let (named, bytes) = match (&args.connector, &connection, &args.connection) {
+        (Some(file), _, _) => (file.display().to_string(), read(file)?),
+        (None, Some((_, spec)), Some(file)) => (spec.connector.clone(), connector_of(spec, file)?),
         (None, _, _) => anyhow::bail!("name what to drill with --connector or --connection"),
     };
-    let description = section::read(&bytes).context("the connector does not describe itself")?;
+    let description = section::read(&bytes).with_context(|| format!("{named} cannot be drilled"))?;
     Ok(Subject {
         digest: crate::catalog::digest_of(&bytes),
         bytes,
         description,
         connection,
+        cache: super::cache::folder(),
     })
 }
 

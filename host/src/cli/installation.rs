@@ -7,6 +7,7 @@ use super::{Listing, Place, print, text};
 use crate::catalog::digest_of;
 use crate::catalog::folder::{FileProblem, read};
 use crate::config::Config;
+use crate::runtime::{RuntimeLimits, Size, check_size};
 use anyhow::anyhow;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -70,7 +71,15 @@ fn files(client: &Client, folder: &Path) -> anyhow::Result<Vec<Value>> {
         let digest = digest_of(bytes);
         match known.contains(digest.as_str()) {
             true => json!({ "path": path, "digest": digest }),
-            false => file(path, bytes),
+            false => {
+                if let Ok(Size::Large) = check_size(bytes, &RuntimeLimits::default()) {
+                    let megabytes = bytes.len().div_ceil(1_000_000);
+                    eprintln!(
+                        "{path} is new and large ({megabytes} MB): compiling it, once, can take the host a minute …"
+                    );
+                }
+                file(path, bytes)
+            }
         }
     });
     let texts = folder.connections.iter().chain(&folder.flows);

@@ -26,6 +26,9 @@ pub struct ServeArgs {
     /// Stop when standard input ends: for a program that starts a host and must not leave it behind.
     #[arg(long, hide = true)]
     stop_with_stdin: bool,
+    /// Keep compiled connectors in this folder: for a program whose hosts have a new data directory each time.
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    cache: Option<PathBuf>,
     /// Write the log as JSON lines.
     #[arg(long)]
     log_json: bool,
@@ -42,6 +45,7 @@ pub fn run(place: &Place, args: &ServeArgs) -> anyhow::Result<()> {
     if let Some(listen) = args.listen {
         config.listen = listen;
     }
+    config.cache.clone_from(&args.cache);
     let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
     let done = runtime.block_on(serve(&place.data, &config, args));
     // A read of standard input that nobody ends must not hold the process.

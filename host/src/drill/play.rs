@@ -6,7 +6,7 @@ use super::stage::{Cell, Subject};
 use crate::catalog::manifest::Example;
 use crate::clock::{Clock, SystemClock};
 use crate::destination::{Destination, Options};
-use crate::host_process::HostProcess;
+use crate::host_process::{HostProcess, Start};
 use anyhow::{Context, ensure};
 use oncegate_domain::doubt::Effect;
 use oncegate_domain::outcome::Permanent;
@@ -49,7 +49,14 @@ pub fn play(subject: &Subject, cells: &[Prepared<'_>]) -> anyhow::Result<Vec<Obs
     let (data, installation) = (folder.path().join("data"), folder.path().join("installation"));
     std::fs::create_dir_all(&data)?;
     write_installation(&installation, subject, cells, &destination)?;
-    let host = with_a_crash(&runtime, &data, &installation, cells, &destination)?;
+    let first = Start {
+        data: &data,
+        folder: &installation,
+        listen: "127.0.0.1:0",
+        secrets: &[(super::connection::SECRET_VARIABLE, "drill-secret-of-nobody")],
+        cache: subject.cache.as_deref(),
+    };
+    let host = with_a_crash(&runtime, first, cells, &destination)?;
     wait_until_settled(&host, cells.len())?;
     wait_for_late_effects(&runtime, cells, &destination);
     let observed = cells
@@ -85,17 +92,15 @@ fn write_installation(
 /// Delivers every event. The host is killed when the requests of the crash cases are on their way, and comes back.
 fn with_a_crash(
     runtime: &tokio::runtime::Runtime,
-    data: &Path,
-    installation: &Path,
+    first: Start<'_>,
     cells: &[Prepared<'_>],
     destination: &Destination,
 ) -> anyhow::Result<HostProcess> {
-    let secrets = [(super::connection::SECRET_VARIABLE, "drill-secret-of-nobody")];
     let of_case = |wanted: fn(Case) -> bool| cells.iter().map(|(cell, _)| cell).filter(move |cell| wanted(cell.case));
     let crash = Case::is_a_crash;
     let refused = |case| case == Case::ConnectionRefused;
 
-    let host = HostProcess::start(data, installation, "127.0.0.1:0", &secrets)?;
+    let host = HostProcess::start(first)?;
     let address = host.address.clone();
     of_case(crash).try_for_each(|cell| deliver(&host, cell))?;
     let under_way = destination.until(|tally| {
@@ -104,7 +109,10 @@ fn with_a_crash(
     // Who sends nothing is found out by the other cases; the rest is played all the same.
     let _ = runtime.block_on(async { tokio::time::timeout(REQUEST_WITHIN, under_way).await });
     host.kill()?;
-    let host = HostProcess::start(data, installation, &address, &secrets)?;
+    let host = HostProcess::start(Start {
+        listen: &address,
+        ..first
+    })?;
 
     for cell in of_case(refused) {
         ensure!(

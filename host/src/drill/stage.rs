@@ -12,6 +12,7 @@ use crate::destination::{Dedup, Reaction, Route, Scripted, Service, Spoken};
 use anyhow::{Context, anyhow, ensure};
 use oncegate_domain::doubt;
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 use std::sync::Arc;
 use toml::Table;
 
@@ -25,6 +26,8 @@ pub struct Subject {
     pub description: Description,
     /// The operator's connection, and the examples in it; `None`: the manifest's proposals are taken.
     pub connection: Option<(Table, ConnectionSpec)>,
+    /// Where compiled connectors are kept from one drill to the next; `None`: nowhere.
+    pub cache: Option<PathBuf>,
 }
 
 /// One case, ready to be played. Service, connection, flow and hook have the same name.

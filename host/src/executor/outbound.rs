@@ -238,16 +238,16 @@ impl Door for Outbound {
 
     fn log(&mut self, level: LogLevel, message: String, fields: Vec<(String, String)>) {
         let mission = &self.mission;
-        let message = mission.signing.mask.text(message);
-        let fields: Vec<String> = fields
-            .into_iter()
-            .map(|(name, value)| format!("{name}={}", mission.signing.mask.text(value)))
-            .collect();
-        let (flow, key, step) = (
-            mission.cell.facts.flow.flow.name(),
-            mission.cell.facts.key.as_str(),
-            &mission.name,
-        );
+        let masked = |text| mission.signing.mask.text(text);
+        let message = masked(message);
+        let fields = fields.into_iter().map(|(name, value)| (masked(name), masked(value)));
+        let fields: Vec<_> = fields.collect();
+        if let Some(tape) = &mission.tape {
+            tape.says(level, &message, &fields);
+        }
+        let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let facts = &mission.cell.facts;
+        let (flow, key, step) = (facts.flow.flow.name(), facts.key.as_str(), &mission.name);
         match level {
             LogLevel::Debug => tracing::debug!(flow, key, step, ?fields, connector_says = ?message),
             LogLevel::Info => tracing::info!(flow, key, step, ?fields, connector_says = ?message),

@@ -1,8 +1,8 @@
-//! What one call asked for, what left and what came back: for a call that a person makes by hand, and for their leave to
+//! What one call asked for, what left, what came back and what the connector logged: for a call that a person makes by hand, and for their leave to
 //! send. A host at work has none: answers are large, and what it needs of them stands in `Sight`.
 
 use crate::egress::Outgoing;
-use crate::runtime::{Request, Response, SendError};
+use crate::runtime::{LogLevel, Request, Response, SendError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whether the one changing request of a call may leave.
@@ -29,7 +29,18 @@ pub struct Exchanged {
     pub result: Option<Result<Response, SendError>>,
 }
 
-/// Keeps the requests of one call.
+/// One line of the connector's log. Masked; the runtime bounds the lines of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// How much it matters.
+    pub level: LogLevel,
+    /// Its words.
+    pub message: String,
+    /// Names and values beside them.
+    pub fields: Vec<(String, String)>,
+}
+
+/// Keeps the requests and the log of one call.
 #[derive(Debug)]
 pub struct Tape(Mutex<Kept>);
 
@@ -37,6 +48,7 @@ pub struct Tape(Mutex<Kept>);
 struct Kept {
     consent: Consent,
     exchanged: Vec<Exchanged>,
+    logged: Vec<Logged>,
 }
 
 impl Tape {
@@ -45,6 +57,7 @@ impl Tape {
         Self(Mutex::new(Kept {
             consent: Consent::HeldBack,
             exchanged: Vec::new(),
+            logged: Vec::new(),
         }))
     }
 
@@ -53,6 +66,7 @@ impl Tape {
         *self.kept() = Kept {
             consent,
             exchanged: Vec::new(),
+            logged: Vec::new(),
         };
     }
 
@@ -99,6 +113,20 @@ impl Tape {
     /// All requests so far.
     pub(super) fn exchanged(&self) -> Vec<Exchanged> {
         self.kept().exchanged.clone()
+    }
+
+    /// The connector logs a line.
+    pub(super) fn says(&self, level: LogLevel, message: &str, fields: &[(String, String)]) {
+        self.kept().logged.push(Logged {
+            level,
+            message: message.to_owned(),
+            fields: fields.to_vec(),
+        });
+    }
+
+    /// All lines so far.
+    pub(super) fn logged(&self) -> Vec<Logged> {
+        self.kept().logged.clone()
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -7,7 +7,7 @@ use super::blocking::Weighed;
 use super::doubt::{Asked, ask};
 use super::mission::Mission;
 use super::settle::Abandoned;
-use super::tape::{Consent, Exchanged, Tape};
+use super::tape::{Consent, Exchanged, Logged, Tape};
 use super::{Delivery, Executor, IntakeError};
 use crate::catalog::{Approved, Purpose};
 use crate::egress::{Mask, Outgoing};
@@ -59,6 +59,8 @@ pub enum TrialError {
 pub struct Performed {
     /// Every request of the call.
     pub exchanged: Vec<Exchanged>,
+    /// What the connector logged.
+    pub logged: Vec<Logged>,
     /// What the host saw.
     pub evidence: Evidence,
     /// The status that was answered.
@@ -81,6 +83,8 @@ pub struct Performed {
 pub struct LookedUp {
     /// Every request of the call.
     pub exchanged: Vec<Exchanged>,
+    /// What the connector logged.
+    pub logged: Vec<Logged>,
     /// What the host saw of the strongest read.
     pub evidence: Evidence,
     /// The status that was answered last.
@@ -176,6 +180,7 @@ impl Trial {
         let verdict = judge(&self.mission, &sight, returned.clone());
         let mut performed = Performed {
             exchanged: self.tape.exchanged(),
+            logged: self.tape.logged(),
             evidence: verdict.evidence,
             status: sight.status(),
             returned,
@@ -208,6 +213,7 @@ impl Trial {
         } = ask(&self.mission, doubt, true).await.map_err(TrialError::NoRoom)?;
         Ok(LookedUp {
             exchanged: self.tape.exchanged(),
+            logged: self.tape.logged(),
             evidence: sight.read,
             status: sight.status(),
             message: said.why.or(match finding {

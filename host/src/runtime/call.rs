@@ -21,6 +21,8 @@ use super::wasi::Wasi;
 
 /// What is kept of a sentence about a guest that failed, in bytes.
 const WHY_BYTES_MAX: usize = 1 << 10;
+/// What the engine says, in words alone, about a guest that hands over more than [`super::RuntimeLimits`] allow.
+const HOSTCALL_FUEL_SPENT: &str = "fuel allocated for hostcalls";
 
 impl Runtime {
     /// Calls `perform` in a fresh instance. The door comes back in every case.
@@ -41,7 +43,10 @@ impl Runtime {
                 .await
         });
         let returned = returned.await;
-        let judged = judge(&store, returned).and_then(|returned| PerformReturn::within(&self.0.limits, returned));
+        let judged = self
+            .0
+            .judge(&store, returned)
+            .and_then(|returned| PerformReturn::within(&self.0.limits, returned));
         (end(store), judged)
     }
 
@@ -68,7 +73,10 @@ impl Runtime {
                 .await
         });
         let returned = returned.await;
-        let judged = judge(&store, returned).and_then(|returned| LookupReturn::within(&self.0.limits, returned));
+        let judged = self
+            .0
+            .judge(&store, returned)
+            .and_then(|returned| LookupReturn::within(&self.0.limits, returned));
         (end(store), judged)
     }
 }
@@ -132,21 +140,23 @@ async fn start(store: &mut Store<Guest>, component: &Component) -> wasmtime::Res
     Ok(connector)
 }
 
-/// Tells apart why a guest did not return by itself.
-fn judge<T>(store: &Store<Guest>, returned: Option<wasmtime::Result<T>>) -> Result<T, Stop> {
-    let guest = store.data();
-    match returned {
-        None => Err(Stop::WallClock),
-        Some(Ok(value)) => Ok(value),
-        Some(Err(_)) if guest.limiter.memory_refused() => Err(Stop::Memory),
-        Some(Err(error)) if error.is::<CpuSpent>() => Err(Stop::Cpu),
-        // Never once the guest's function was called: busy counts as no attempt.
-        Some(Err(error)) if !guest.called && error.is::<PoolConcurrencyLimitError>() => Err(Stop::Busy),
-        Some(Err(error)) => Err(Stop::Trap(why(&error))),
+impl Inner {
+    /// Tells apart why a guest did not return by itself.
+    fn judge<T>(&self, store: &Store<Guest>, returned: Option<wasmtime::Result<T>>) -> Result<T, Stop> {
+        let guest = store.data();
+        match returned {
+            None => Err(Stop::WallClock),
+            Some(Ok(value)) => Ok(value),
+            Some(Err(_)) if guest.limiter.memory_refused() => Err(Stop::Memory),
+            Some(Err(error)) if error.is::<CpuSpent>() => Err(Stop::Cpu),
+            // Never once the guest's function was called: busy counts as no attempt.
+            Some(Err(error)) if !guest.called && error.is::<PoolConcurrencyLimitError>() => Err(Stop::Busy),
+            Some(Err(error)) => Err(Stop::Trap(why(&error, self.limits.hostcall_bytes_max))),
+        }
     }
 }
 
-fn why(error: &wasmtime::Error) -> String {
+fn why(error: &wasmtime::Error, hostcall_bytes_max: usize) -> String {
     if let Some(I32Exit(status)) = error.downcast_ref() {
         return format!("it exited with status {status} instead of returning");
     }
@@ -156,7 +166,13 @@ fn why(error: &wasmtime::Error) -> String {
         }
         Some(Trap::StackOverflow) => "it ran out of stack".to_owned(),
         Some(trap) => trap.to_string(),
-        None => fit(error.root_cause().to_string(), &mut { WHY_BYTES_MAX }),
+        None => match error.root_cause().to_string() {
+            words if words.contains(HOSTCALL_FUEL_SPENT) => format!(
+                "it handed more than {} MiB to the host in one call (a request with its body, a log line, an output)",
+                hostcall_bytes_max >> 20
+            ),
+            words => fit(words, &mut { WHY_BYTES_MAX }),
+        },
     }
 }
 

@@ -55,6 +55,14 @@ pub enum RuntimeError {
     Engine(String),
 }
 
+/// Whether compiled code can be kept in this folder, which is made where it is missing.
+///
+/// # Errors
+/// It cannot be made, or is not this user's alone.
+pub fn check_cache_folder(path: &Path) -> Result<(), RuntimeError> {
+    cache::checked(path).map(|_absolute| ())
+}
+
 impl Runtime {
     /// Makes the engine. Compiled code is kept in `cache_dir` (made with mode 0700; refused where it is not this user's
     /// alone, because it holds machine code that will be run); without one, nothing is kept.
@@ -94,6 +102,10 @@ impl Runtime {
         let mut compiled = self.0.compiled.lock().await;
         if let Some(known) = compiled.get(&digest).and_then(Weak::upgrade) {
             return Ok(Component(known));
+        }
+        if size == Size::Large {
+            let megabytes = bytes.len().div_ceil(1_000_000);
+            tracing::info!(%digest, megabytes, "loading a large connector; compiling it, once, takes up to a minute");
         }
         let (runtime, bytes) = (self.clone(), bytes.to_vec());
         let made = tokio::task::spawn_blocking(move || runtime.0.compile(&bytes, size, digest)).await;

@@ -22,13 +22,17 @@ impl Guest {
         self.log.say(&mut *self.door, level, message, fields);
     }
 
-    /// Moves what the guest printed into the log, so that it stands before what comes next.
+    /// Moves what the guest printed into the log, so that it stands before what comes next. Lines without a word, which set
+    /// others apart on a terminal, say nothing in a log.
     pub(super) fn log_output(&mut self, rest: bool) {
-        for line in self.wasi.output().take_stdout(rest) {
-            self.say(LogLevel::Info, line, Vec::new());
-        }
-        for line in self.wasi.output().take_stderr(rest) {
-            self.say(LogLevel::Warn, line, Vec::new());
+        let (stdout, stderr) = (
+            self.wasi.output().take_stdout(rest),
+            self.wasi.output().take_stderr(rest),
+        );
+        for (level, lines) in [(LogLevel::Info, stdout), (LogLevel::Warn, stderr)] {
+            for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
+                self.say(level, line, Vec::new());
+            }
         }
     }
 }

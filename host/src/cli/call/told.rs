@@ -8,6 +8,9 @@ use serde_json::Value;
 /// Of a body that is shown.
 const BODY_LINES_MAX: usize = 40;
 const LINE_CHARS_MAX: usize = 160;
+/// Of the connector's log, and of the characters of one of its lines: a stack is worth reading whole.
+const LOG_LINES_MAX: usize = 30;
+const LOG_LINE_CHARS_MAX: usize = 1_000;
 
 /// What is asked about.
 pub fn question(about: &Value) -> String {
@@ -37,6 +40,7 @@ pub fn report(call: &Value) -> String {
     for exchange in call["exchanges"].as_array().into_iter().flatten() {
         told += &one_exchange(exchange);
     }
+    told += &logged(call);
     told += &format!("the host saw   {}\n", line("evidence"));
     told += &format!("the connector  {}\n", reported(call));
     told += &format!("outcome        {}\n", line("outcome_says"));
@@ -64,6 +68,31 @@ fn one_exchange(exchange: &Value) -> String {
     } else {
         let (kind, message) = (text(error, "kind").replace('_', " "), text(error, "message"));
         told += &format!("× {}: {}\n", escape(&kind), short(message, 500));
+    }
+    told + "\n"
+}
+
+/// What the connector logged. Where it failed, why stands here.
+fn logged(call: &Value) -> String {
+    let lines: Vec<&Value> = call["logged"].as_array().into_iter().flatten().collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut told = "the connector logged\n".to_owned();
+    for line in lines.iter().take(LOG_LINES_MAX) {
+        let fields = line["fields"].as_array().into_iter().flatten().map(|field| {
+            let part = |at: usize| field[at].as_str().unwrap_or_default();
+            format!("  {}={}", part(0), part(1))
+        });
+        let words = text(line, "message").to_owned() + &fields.collect::<String>();
+        told += &format!(
+            "  {:<5}  {}\n",
+            escape(text(line, "level")),
+            short(&words, LOG_LINE_CHARS_MAX)
+        );
+    }
+    if lines.len() > LOG_LINES_MAX {
+        told += &format!("  … {} more lines; --json shows all\n", lines.len() - LOG_LINES_MAX);
     }
     told + "\n"
 }
@@ -145,6 +174,16 @@ fn again(call: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_log_is_told_with_its_fields_and_not_too_much_of_it() {
+        let line = json!({ "level": "error", "message": "no \u{1b}[1m id", "fields": [["stack", "a:1"]] });
+        let told = logged(&json!({ "logged": vec![line; LOG_LINES_MAX + 2] }));
+        assert!(told.starts_with("the connector logged\n  error  no "), "{told}");
+        assert!(told.contains(" id  stack=a:1\n") && !told.contains('\u{1b}'), "{told}");
+        assert!(told.contains("… 2 more lines; --json shows all"), "{told}");
+        assert_eq!(logged(&json!({ "logged": [] })), "");
+    }
 
     #[test]
     fn nothing_of_an_answer_reaches_the_terminal_as_a_command_and_not_too_much_of_it() {

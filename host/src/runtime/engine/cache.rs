@@ -2,7 +2,7 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use wasmtime::{Cache, CacheConfig};
 
@@ -12,6 +12,20 @@ use super::RuntimeError;
 const CACHE_BYTES_MAX: u64 = 1 << 30;
 
 pub(super) fn open(path: &Path) -> Result<Cache, RuntimeError> {
+    let absolute = checked(path)?;
+    let mut config = CacheConfig::new();
+    config
+        .with_directory(absolute)
+        .with_files_total_size_soft_limit(CACHE_BYTES_MAX);
+    Cache::new(config).map_err(|error| RuntimeError::CacheFolder {
+        path: path.to_owned(),
+        why: format!("{error:#}"),
+        mend: "Remove it; the host makes it anew and fills it again",
+    })
+}
+
+/// The folder, made where it is missing, and found to be this user's alone.
+pub(super) fn checked(path: &Path) -> Result<PathBuf, RuntimeError> {
     let refuse = |why: String, mend: &'static str| RuntimeError::CacheFolder {
         path: path.to_owned(),
         why,
@@ -45,15 +59,5 @@ pub(super) fn open(path: &Path) -> Result<Cache, RuntimeError> {
             "Remove it: others may have put machine code there; the host makes it anew with mode 700 and fills it again",
         ));
     }
-    let absolute = path.canonicalize().map_err(failed)?;
-    let mut config = CacheConfig::new();
-    config
-        .with_directory(absolute)
-        .with_files_total_size_soft_limit(CACHE_BYTES_MAX);
-    Cache::new(config).map_err(|error| {
-        refuse(
-            format!("{error:#}"),
-            "Remove it; the host makes it anew and fills it again",
-        )
-    })
+    path.canonicalize().map_err(failed)
 }
