@@ -1,6 +1,7 @@
 //! A host in this process, on a clock that stands still until the test moves it.
 
 use crate::client::{Answer, Client};
+use crate::compiled;
 use crate::folder::{Folder, HOOK_SECRET};
 use crate::run::{RunView, run_of};
 use crate::wait::eventually;
@@ -9,13 +10,12 @@ use base64::engine::general_purpose::STANDARD;
 use oncegate::clock::{ManualClock, SharedClock};
 use oncegate::config::{Config, Limits};
 use oncegate::ledger::{Page, ReviewItem};
-use oncegate::runtime::{Runtime, RuntimeLimits};
 use oncegate::serve::Server;
 use oncegate_domain::id::Id;
 use oncegate_domain::step::State;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 /// When the clock of a test begins, in Unix milliseconds: some day in 2027.
@@ -68,7 +68,7 @@ impl TestHost {
         host.apply(folder)
             .await
             .unwrap_or_else(|why| panic!("the folder was not accepted: {why}"));
-        keep_compiled(host.data());
+        compiled::keep(host.data());
         host
     }
 
@@ -314,10 +314,7 @@ impl Idle {
 pub(crate) fn prepare(data: &Path) {
     std::fs::create_dir_all(data.join("secrets")).unwrap();
     std::fs::write(data.join("secrets/hook"), HOOK_SECRET).unwrap();
-    let compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(from) = compiled.as_ref() {
-        copy_folder(from.path(), &data.join("cache"));
-    }
+    compiled::give(&data.join("cache"));
 }
 
 async fn serve(data: &Path, clock: &SharedClock) -> Server {
@@ -358,50 +355,4 @@ pub fn files(folder: &Path) -> Vec<Value> {
         }
     }
     files
-}
-
-/// Compiled connectors of an earlier test of this process. A host of its own for each test is dear otherwise.
-static COMPILED: Mutex<Option<TempDir>> = Mutex::new(None);
-
-/// A runtime that keeps what it compiles for every host that this process starts from now on: a connector that brings an
-/// interpreter takes longer to compile than a test waits for anything.
-///
-/// # Panics
-/// There is none to be had.
-pub fn runtime_ahead() -> Runtime {
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = compiled.get_or_insert_with(private_dir);
-    Runtime::new(RuntimeLimits::default(), Some(folder.path())).unwrap()
-}
-
-/// The runtime takes compiled code from nowhere else.
-fn private_dir() -> TempDir {
-    use std::os::unix::fs::PermissionsExt;
-    let private = std::fs::Permissions::from_mode(0o700);
-    tempfile::Builder::new().permissions(private).tempdir().unwrap()
-}
-
-fn keep_compiled(data: &Path) {
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if compiled.is_none() {
-        let kept = private_dir();
-        copy_folder(&data.join("cache"), kept.path());
-        *compiled = Some(kept);
-    }
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    use std::os::unix::fs::DirBuilderExt;
-    if !to.exists() {
-        std::fs::DirBuilder::new().mode(0o700).create(to).unwrap();
-    }
-    for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
-        let target: PathBuf = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_folder(&entry.path(), &target);
-        } else {
-            // A file that the cache is just writing under another name may be gone by now.
-            let _ = std::fs::copy(entry.path(), target);
-        }
-    }
 }

@@ -11,6 +11,7 @@
 pub mod child;
 pub mod client;
 pub mod clocks;
+pub mod compiled;
 pub mod connectors;
 pub mod folder;
 pub mod host;

@@ -63,29 +63,38 @@ fn the_guide_tells_the_limits_that_hold() {
     let runtime = RuntimeLimits::default();
     let exchange = ExchangeLimits::default();
     let (mib, kib) = (|bytes: usize| bytes >> 20, |bytes: usize| bytes >> 10);
-    for row in [
-        format!("computing | {} s", runtime.small.cpu_ms_max / 1_000),
-        format!(
-            "computing and waiting, together | {} s",
-            runtime.wall_clock_ms_max / 1_000
+    let (small, large) = (&runtime.small, &runtime.large);
+    let seconds = |ms: u64| format!("{} s", ms / 1_000);
+    let answer = format!(
+        "{} KiB, {} MiB",
+        kib(exchange.header_bytes_max),
+        mib(exchange.body_bytes_max)
+    );
+    let log = format!("{}, {} KiB", runtime.log_lines_max, kib(runtime.log_bytes_max));
+    let in_mib = |bytes: usize| format!("{} MiB", mib(bytes));
+    let both = |limit: String| (limit.clone(), limit);
+    for (row, (small, large)) in [
+        ("computing", (seconds(small.cpu_ms_max), seconds(large.cpu_ms_max))),
+        (
+            "computing and waiting, together",
+            both(seconds(runtime.wall_clock_ms_max)),
         ),
-        format!("memory | {} MiB", mib(runtime.small.memory_bytes_max)),
-        format!("stack | {} KiB", kib(runtime.stack_bytes_max)),
-        format!("one request, with its body | {} MiB", mib(runtime.hostcall_bytes_max)),
-        format!(
-            "an answer: headers, body | {} KiB, {} MiB",
-            kib(exchange.header_bytes_max),
-            mib(exchange.body_bytes_max)
+        (
+            "memory",
+            (in_mib(small.memory_bytes_max), in_mib(large.memory_bytes_max)),
         ),
-        format!("requests that read, in one attempt | {READS_PER_ATTEMPT_MAX}"),
-        format!("the output | {} MiB", mib(runtime.output_bytes_max)),
-        format!(
-            "log lines, and their bytes together | {}, {} KiB",
-            runtime.log_lines_max,
-            kib(runtime.log_bytes_max)
+        ("stack", both(format!("{} KiB", kib(runtime.stack_bytes_max)))),
+        ("one request, with its body", both(in_mib(runtime.hostcall_bytes_max))),
+        ("an answer: headers, body", both(answer)),
+        (
+            "requests that read, in one attempt",
+            both(READS_PER_ATTEMPT_MAX.to_string()),
         ),
-        format!("the `.wasm` file | {} MiB", mib(runtime.component_bytes_max)),
+        ("the output", both(in_mib(runtime.output_bytes_max))),
+        ("log lines, and their bytes together", both(log)),
+        ("the `.wasm` file", both(in_mib(runtime.component_bytes_max))),
     ] {
-        assert!(text().contains(&format!("\n| {row} |\n")), "{row}");
+        let row = format!("\n| {row} | {small} | {large} |\n");
+        assert!(text().contains(&row), "{row}");
     }
 }

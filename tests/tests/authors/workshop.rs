@@ -99,7 +99,9 @@ fn crate_folder() -> PathBuf {
 
 fn oncegate(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    command.args(arguments);
+    command
+        .args(arguments)
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

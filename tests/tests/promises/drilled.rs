@@ -40,6 +40,7 @@ async fn failed(script: &str, lookup: Option<&str>) -> BTreeSet<String> {
         .args(["drill", "--json", "--connection"])
         .arg(file("puppet.toml"));
     command.arg("--connector").arg(file("puppet.wasm"));
+    command.env("XDG_CACHE_HOME", folder.path());
     drilled(command).await
 }
 
@@ -129,7 +130,8 @@ async fn the_connectors_that_come_with_the_host_pass_their_own_drill() {
         let mut command = Command::new(PROGRAM);
         command
             .args(["drill", "--json", "--connector"])
-            .arg(folder.path().join("it.wasm"));
+            .arg(folder.path().join("it.wasm"))
+            .env("XDG_CACHE_HOME", folder.path());
         assert_eq!(drilled(command).await, BTreeSet::new(), "{name}");
     }
 }

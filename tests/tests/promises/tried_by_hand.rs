@@ -46,6 +46,7 @@ impl Set {
             ])
             .args(more)
             .current_dir(self.folder.path())
+            .env("XDG_CACHE_HOME", self.folder.path())
             .stdin(std::process::Stdio::null());
         let output = tokio::task::spawn_blocking(move || command.output())
             .await
@@ -242,7 +243,7 @@ async fn who_is_asked_sees_the_very_request_and_no_means_no() {
                 shown.push(about.clone());
                 Ok(answer)
             };
-            let report = call::run(&subject, Leave::Ask(&mut question)).unwrap();
+            let report = call::run(&subject, Leave::Ask(&mut question), &mut || ()).unwrap();
             (shown, report)
         };
         let (shown, report) = tokio::task::spawn_blocking(asked).await.unwrap();
@@ -282,7 +283,7 @@ async fn a_connector_that_sends_twice_is_asked_about_once_and_sends_once() {
             questions += 1;
             Ok(Answer::Yes)
         };
-        let report = call::run(&subject, Leave::Ask(&mut yes)).unwrap().unwrap();
+        let report = call::run(&subject, Leave::Ask(&mut yes), &mut || ()).unwrap().unwrap();
         (questions, report)
     };
     let (questions, report) = tokio::task::spawn_blocking(asked).await.unwrap();

@@ -32,10 +32,7 @@ impl Billing {
             .lookup("/invoices/by-key/{}")
             .identity(&["/note"]);
         let destination = Destination::start([service]).await.unwrap();
-        let folder = Folder::empty();
-        folder.write("connectors/invoices.wasm", wasm);
-        let connection = connection(&destination.origin("billing"), settings);
-        folder.write("connections/billing.toml", connection.as_bytes());
+        let folder = installation(wasm, &destination, settings);
         let host = TestHost::start(&folder.flow("orders", &orders("orders", STEP))).await;
         Billing { destination, host }
     }
@@ -49,11 +46,25 @@ impl Billing {
         oncegate_tests::run_of(&answer)
     }
 
+    /// The installation, for a command that is run in it.
+    pub fn folder_for_calls(&self, wasm: &[u8]) -> Folder {
+        installation(wasm, &self.destination, CURRENCY)
+    }
+
     /// The methods of all requests.
     pub fn methods(&self) -> Vec<String> {
         let requests = self.destination.requests_of("billing");
         requests.into_iter().map(|request| request.method).collect()
     }
+}
+
+fn installation(wasm: &[u8], destination: &Destination, settings: &str) -> Folder {
+    let folder = Folder::empty();
+    folder.write("connectors/invoices.wasm", wasm);
+    let connection = connection(&destination.origin("billing"), settings);
+    folder.write("connections/billing.toml", connection.as_bytes());
+    folder.write("secrets/hook", oncegate_tests::HOOK_SECRET.as_bytes());
+    folder
 }
 
 fn connection(origin: &str, settings: &str) -> String {

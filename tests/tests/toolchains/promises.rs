@@ -186,13 +186,38 @@ pub async fn an_unforeseen_error_is_logged_and_harms_nobody(wasm: &[u8]) {
     assert_eq!(billing.destination.effects_total(), 1);
 }
 
-/// A host of its own, killed in the middle; what it compiles, it compiles afresh.
+/// The line that says why it failed, where an author looks for it, and no secret in it.
+pub async fn a_call_by_hand_shows_what_the_connector_logged(wasm: &[u8]) {
+    let billing = Billing::start(wasm, CURRENCY).await;
+    billing
+        .destination
+        .script_next("billing", [refusal(r#"{"errors": [{"field": 5}]}"#)]);
+    let (folder, caches) = (billing.folder_for_calls(wasm), oncegate_tests::compiled::user_cache());
+    let input = r#"{"customer": 1, "lines": [{"text": "Tea", "amount": 12.30}]}"#;
+    let mut call = Command::new(HOST);
+    call.args(["connector", "call", "connectors/invoices.wasm", "create-invoice"])
+        .args(["--connection", "billing", "--yes", "--input", input])
+        .current_dir(folder.path())
+        .env("XDG_CACHE_HOME", caches.path());
+    let output = tokio::task::spawn_blocking(move || call.output());
+    let output = output.await.unwrap().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let logged = said.split("the connector logged\n").nth(1).unwrap_or_default();
+    assert!(logged.starts_with("  error  "), "{said}");
+    assert!(logged.contains("Error") && logged.contains("refusal"), "{said}");
+}
+
+/// A host of its own, killed in the middle.
 pub async fn it_passes_the_drill(wasm: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("invoices.wasm");
     std::fs::write(&file, wasm).unwrap();
     let mut drill = Command::new(HOST);
-    drill.args(["drill", "--connector"]).arg(&file);
+    let caches = oncegate_tests::compiled::user_cache();
+    drill
+        .args(["drill", "--connector"])
+        .arg(&file)
+        .env("XDG_CACHE_HOME", caches.path());
     let output = tokio::task::spawn_blocking(move || drill.output())
         .await
         .unwrap()
