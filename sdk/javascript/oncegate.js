@@ -8,10 +8,13 @@ import { write } from "oncegate:connector/log@0.1.0";
 /** The longest pause that a failure can ask for, in milliseconds: a day. */
 const PAUSE_MS_MAX = 86_400_000;
 
+const KINDS = ["rejected", "unauthorized", "temporary", "unsure"];
+
 /** Why an action was not done. Throw it; the host can make it more cautious, never less. */
 export class Failure extends Error {
   /** `kind` is `rejected`, `unauthorized`, `temporary` or `unsure`; `code` is short and for programs. */
   constructor(kind, code, message) {
+    if (!KINDS.includes(kind)) throw new TypeError(`a failure is of a kind of ${KINDS.join(", ")}; this is ${told(kind)}`);
     super(words(message, "a failure's message"));
     this.problem = { code: words(code, "a failure's code"), message: this.message, fields: [], retryAfterMs: undefined };
     this.payload = { tag: kind, val: this.problem };
@@ -118,7 +121,8 @@ export function stringify(value) {
       throw new TypeError(`${name === "" ? "this" : JSON.stringify(name)} cannot be written as JSON: it is ${told(item)}`);
     };
     if (!name.isWellFormed()) refuse();
-    if (isNumber(item)) return Number.isFinite(item) || typeof item !== "number" ? digits(item) : refuse();
+    if (typeof item === "bigint") return JSON.rawJSON(String(item));
+    if (isNumber(item)) return item;
     if (typeof item === "string") return item.isWellFormed() ? item : refuse();
     // A field without a value is left out; there is no such place in a list.
     if (item === undefined) return name === "" || Array.isArray(this) ? refuse() : item;
@@ -129,8 +133,8 @@ export function stringify(value) {
   });
 }
 
-const digits = (number) => (typeof number === "bigint" ? JSON.rawJSON(String(number)) : number);
-const isNumber = (value) => typeof value === "number" || typeof value === "bigint" || JSON.isRawJSON(value);
+/** A number as JSON has them: NaN and the infinities are none. */
+const isNumber = (value) => Number.isFinite(value) || typeof value === "bigint" || JSON.isRawJSON(value);
 const isScalar = (value) => isNumber(value) || typeof value === "string" || typeof value === "boolean";
 
 /** A text, or the digits of a number, or a boolean, as text. Anything else has none, and is refused. */
@@ -154,8 +158,9 @@ function words(value, what) {
 
 /** What a value is, for people, whatever it is. */
 function told(value) {
-  if (value === null || value === undefined) return String(value);
-  if (typeof value === "string") return value.isWellFormed() ? `the text ${JSON.stringify(value.slice(0, 80))}` : "a text with half a character";
+  if (value === null || value === undefined || typeof value === "number") return String(value);
+  if (typeof value === "string" && !value.isWellFormed()) return "a text with half a character";
+  if (typeof value === "string") return `the text ${JSON.stringify(value.slice(0, 80))}`;
   if (isScalar(value)) return textOf(value);
   return Array.isArray(value) ? "a list" : `a ${typeof value === "object" ? (value.constructor?.name ?? "thing") : typeof value}`;
 }
@@ -186,7 +191,9 @@ export function request(method, endpoint, path, { values = {}, query = {}, heade
     method,
     endpoint,
     path: filled(path, values),
-    query: Object.entries(query).flatMap(([name, value]) => [value].flat().flatMap((one) => pairs({ [name]: one }, "the query's"))),
+    query: Object.entries(query).flatMap(([name, value]) => {
+      return [value].flat().flatMap((one) => pairs({ [name]: one }, "the query's"));
+    }),
     headers: [...defaults.filter(([name]) => !given.some(([own]) => own === name)), ...given],
     body,
   };
@@ -207,7 +214,7 @@ const NO_ANSWER = {
 function pairs(named, what) {
   const there = Object.entries(named).filter(([, value]) => value !== undefined && value !== null);
   return there.map(([name, value]) => {
-    if (!isScalar(value) || Number.isNaN(value) || !textOf(value).isWellFormed() || !name.isWellFormed()) {
+    if (!isScalar(value) || !textOf(value).isWellFormed() || !name.isWellFormed()) {
       throw rejected("request_not_built", `${what} ${name} is ${told(value)}, and no text can be made of it`);
     }
     return [name, textOf(value)];

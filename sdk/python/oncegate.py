@@ -44,6 +44,8 @@ class Failure(Exception):
     """Why an action was not done. Raise it; the host can make it more cautious, never less."""
 
     def __init__(self, kind: type, code: str, message: str):
+        if kind not in (wit.Failure_Rejected, wit.Failure_Unauthorized, wit.Failure_Temporary, wit.Failure_Unsure):
+            raise TypeError(f"{kind!r} is no kind of failure; use rejected, temporary or unsure")
         message = _words(message, "a failure's message")
         super().__init__(message)
         self.kind = kind
@@ -347,6 +349,9 @@ def request(
     """
     sent = {"accept": "application/json"} | ({} if json is None else {"content-type": "application/json"})
     sent |= {name.lower(): value for name, value in _pairs(headers, "the header")}
+    for what, word in (("method", method), ("endpoint", endpoint), ("path", path)):
+        if not (isinstance(word, str) and _is_whole(word)):
+            raise TypeError(f"the {what} of a request must be a text; this is {_told(word)}")
     body = http.Body_None_() if json is None else http.Body_Bytes(dumps(json).encode())
     pairs = _pairs(query, "the query's")
     try:

@@ -163,7 +163,8 @@ pub enum BuildError {
     },
     /// The drill could not play the example.
     #[error(
-        "{file}: the example of the action {action:?} does not fit its {of} schema: {what}\n  to mend: change          [actions.example], or the schema"
+        "{file}: the example of the action {action:?} does not fit its {of} schema: {what}\n  to mend: change \
+         [actions.example], or the schema"
     )]
     Example {
         /// The manifest, or the component that holds it.

@@ -1,6 +1,7 @@
 //! `oncegate connector …`.
 
 use super::installation::{What, list};
+use super::terminal::say;
 use super::{Listing, Place, builtin, call};
 use crate::build::scaffold::{self, Template};
 use crate::build::{self, BuildOptions, PackOptions};
@@ -73,14 +74,14 @@ pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<bool> {
             sdk,
         } => {
             let folder = scaffold::new(parent, name, *template, sdk.as_deref())?;
-            print!("{}", begun(&folder, name));
+            say(&begun(&folder, name));
         }
         ConnectorCommand::Build { path, out } => {
             let options = BuildOptions {
                 path: path.clone(),
                 out: out.clone(),
             };
-            print!("{}", build::run(options)?);
+            say(&build::run(options)?.to_string());
         }
         ConnectorCommand::Pack {
             component,
@@ -94,9 +95,9 @@ pub fn run(place: &Place, command: &ConnectorCommand) -> anyhow::Result<bool> {
                 schemas: schemas.clone(),
                 out: out.clone(),
             };
-            print!("{}", build::pack(&options)?);
+            say(&build::pack(&options)?.to_string());
         }
-        ConnectorCommand::Check { file } => print!("{}", build::check(file)?),
+        ConnectorCommand::Check { file } => say(&build::check(file)?.to_string()),
         ConnectorCommand::Call(args) => return call::run(place, args),
         ConnectorCommand::List { listing, builtin: true } => builtin::list(listing.json)?,
         ConnectorCommand::List {

@@ -1,6 +1,6 @@
 // Beside the example, in the same component: an action that does what an author may do by mistake, one case by one.
 
-import { absent, connector, foundByContent, matching, rejected, request, same, temporary } from "../oncegate.js";
+import { Failure, absent, connector, foundByContent, matching, rejected, request, same, temporary } from "../oncegate.js";
 import { actions as example } from "./the_example.js";
 
 const CASES = {
@@ -17,6 +17,8 @@ const CASES = {
   pause: ({ ms }) => fail(temporary("code", "later").retryAfter(ms)),
   query: () => sent({ query: { a: undefined, b: [1, "x", null], c: true, d: null } }),
   query_object: () => sent({ query: { a: {} } }),
+  no_kind: () => fail(new Failure("broken", "code", "no such kind")),
+  no_method: () => request(undefined, "api", "/invoices"),
   half_path: () => sent({ values: { id: "\ud800" } }, "/invoices/{id}"),
   same: ({ pairs }) => pairs.map(([a, b]) => same(a, b)),
   stray: () => {

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 
 import the_example
-from oncegate import ABSENT, Action, connector, found_by_content, matching, rejected, request, same, temporary
+from oncegate import ABSENT, Action, Failure, connector, found_by_content, matching, rejected, request, same, temporary
 
 
 def fail(failure):
@@ -43,6 +43,8 @@ CASES = {
     "pause": lambda wanted: fail(temporary("code", "later").retry_after(wanted["ms"])),
     "query": lambda wanted: sent(query={"a": None, "b": [1, "x", None], "c": True}),
     "query_object": lambda wanted: sent(query={"a": {}}),
+    "no_kind": lambda wanted: fail(Failure("broken", "code", "no such kind")),
+    "no_method": lambda wanted: request(None, "api", "/invoices"),
     "half_path": lambda wanted: sent("/invoices/{id}", values={"id": "\ud800"}),
     "same": lambda wanted: [same(a, b) for a, b in wanted["pairs"]],
     "library": library,

@@ -56,6 +56,8 @@ pub async fn the_words_of_a_failure_are_text_or_refused_by_name(wasm: &[u8]) {
     assert_eq!(told.fields, [("3".to_owned(), "true".to_owned())]);
     let told = problem(&called, r#"{"case": "half_words"}"#).await;
     assert!(told.message.starts_with("so "), "{told:?}");
+    refused(&called, r#"{"case": "no_kind"}"#, "broken").await;
+    refused(&called, r#"{"case": "no_method"}"#, "").await;
     refused(&called, r#"{"case": "no_words"}"#, "a failure's message must be a text").await;
 }
 
