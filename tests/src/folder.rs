@@ -132,6 +132,12 @@ impl Connection {
         Connection { concurrency, ..self }
     }
 
+    /// Another account at the same destination.
+    pub fn account(self, account: &str) -> Connection {
+        let account = account.to_owned();
+        Connection { account, ..self }
+    }
+
     /// Grants another action of the same connector.
     pub fn action(self, action: &'static str) -> Connection {
         Connection { action, ..self }
