@@ -8,7 +8,7 @@ use crate::ledger::{
 };
 use data_encoding::HEXLOWER;
 use oncegate_domain::id::Id;
-use oncegate_domain::step::State;
+use oncegate_domain::step::{State, Step};
 use serde_json::{Value, json};
 
 pub(super) fn items(items: impl Iterator<Item = Value>, next: Option<Id>) -> Value {
@@ -68,7 +68,7 @@ fn event(event: &StoredEvent) -> Value {
 
 fn step(step: &StoredStep, attempts: &[StoredAttempt]) -> Value {
     let standing = &step.state;
-    let (why, until_ms) = standing_words(&standing.state);
+    let (why, until_ms) = standing_words(standing);
     json!({
         "id": step.id.to_string(),
         "step": step.step_id,
@@ -89,15 +89,22 @@ fn step(step: &StoredStep, attempts: &[StoredAttempt]) -> Value {
     })
 }
 
-/// Why a step is where it is, and until when.
-fn standing_words(state: &State) -> (Option<String>, Option<i64>) {
-    match state {
-        State::Retrying { reason, until_ms } => (Some(reason.to_string()), Some(*until_ms)),
-        State::Waiting { reason, until_ms } => (Some(reason.to_string()), Some(*until_ms)),
+/// Why a step is where it is, and until when. Whatever is not over says so.
+fn standing_words(standing: &Step) -> (Option<String>, Option<i64>) {
+    let plain = |why: &str| Some(why.to_owned());
+    match standing.state {
+        State::Pending if standing.ready_ms.is_none() => (plain("waits for the steps before it"), None),
+        State::Pending => (plain("ready; it is being prepared, or goes as soon as there is room for it"), None),
+        State::Processing => (
+            plain("it is being carried out, or the destination is being asked"),
+            None,
+        ),
+        State::Retrying { reason, until_ms } => (Some(reason.to_string()), Some(until_ms)),
+        State::Waiting { reason, until_ms } => (Some(reason.to_string()), Some(until_ms)),
         State::NeedsReview { reason } => (Some(reason.to_string()), None),
         State::Skipped { reason } => (Some(reason.to_string()), None),
-        State::Cancelling { until_ms } => (Some("cancelled; a doubt is settled first".to_owned()), Some(*until_ms)),
-        State::Pending | State::Processing | State::Completed | State::Failed | State::Cancelled => (None, None),
+        State::Cancelling { until_ms } => (plain("cancelled; a doubt is settled first"), Some(until_ms)),
+        State::Completed | State::Failed | State::Cancelled => (None, None),
     }
 }
 

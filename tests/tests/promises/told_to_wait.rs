@@ -1,0 +1,166 @@
+//! C7: a destination that answers 429. It is left alone for as long as it says, by all who use the connection, and nobody
+//! pays for it with an attempt.
+
+use crate::CHAT;
+use oncegate::clock::Clock;
+use oncegate_domain::id::Id;
+use oncegate_domain::run;
+use oncegate_domain::step::Review;
+use oncegate_tests::wait::PATIENCE;
+use oncegate_tests::{Behaviour, Connection, Destination, Folder, RunView, Service, TestHost, orders};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+/// How many runs wait for the destination at the same time.
+const CROWD: usize = 100;
+const AT_ONCE: usize = 4;
+/// How long an answer takes that is waited for.
+const SLOW: Duration = Duration::from_secs(1);
+
+async fn host(destination: &Destination) -> TestHost {
+    let chat = Connection::chat(&destination.origin("chat")).concurrency(AT_ONCE as u32);
+    let folder = Folder::new().connection(&chat).flow("orders", &orders("orders", CHAT));
+    TestHost::start(&folder).await
+}
+
+/// Orders, once, with a 429 of this `Retry-After`; how it stands after that, and the moment of the answer.
+async fn told(destination: &Destination, host: &TestHost, order: &str, header: Option<&str>) -> (Id, RunView, i64) {
+    let behaviour = match header {
+        Some(value) => Behaviour::retry_after(value),
+        None => Behaviour::status(429),
+    };
+    destination.script_next("chat", [behaviour]);
+    let at_ms = host.clock.now_ms();
+    let run = host.order("orders", order).await;
+    let view = host
+        .until(run, |view| ["waiting", "needs_review"].contains(&view.stands("chat")))
+        .await;
+    assert_eq!(
+        view.step("chat").state.attempts,
+        0,
+        "{header:?}: a 429 burns no attempt"
+    );
+    (run, view, at_ms)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn seconds_and_dates_are_heeded_and_what_makes_no_sense_falls_back_to_backoff() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let host = host(&destination).await;
+    let backoff = (1_800, 2_200);
+    let cases = [
+        ("seconds", Some("120"), (120_000, 132_000)),
+        ("date", None, (90_000, 99_000)),
+        ("negative", Some("-5"), backoff),
+        ("garbled", Some("abc"), backoff),
+        ("fraction", Some("1.5"), backoff),
+        ("empty", Some(""), backoff),
+        ("past", Some("Sun, 06 Nov 1994 08:49:37 GMT"), backoff),
+        ("none", None, backoff),
+    ];
+    for (name, header, (least_ms, most_ms)) in cases {
+        // A date has no milliseconds, so the moment has none either.
+        host.clock.advance_to((host.clock.now_ms() / 1_000 + 1) * 1_000);
+        let date = http_date(host.clock.now_ms() + 90_000);
+        let header = if name == "date" { Some(date.as_str()) } else { header };
+        let before = destination.count("chat").requests;
+        let (run, view, at_ms) = told(&destination, &host, name, header).await;
+        let due_ms = view.step("chat").due_ms.unwrap();
+        let wait_ms = due_ms - at_ms;
+        assert!((least_ms..=most_ms).contains(&wait_ms), "{name}: {wait_ms} ms");
+
+        host.clock.advance_to(at_ms + least_ms - 1);
+        for _ in 0..10 {
+            host.run(run).await;
+        }
+        assert_eq!(destination.count("chat").requests, before + 1, "{name}: asked too soon");
+        let view = host.settle(run).await;
+        assert_eq!(
+            (view.state(), view.step("chat").state.attempts),
+            (run::State::Completed, 1),
+            "{name}"
+        );
+    }
+    assert_eq!(destination.effects_total(), cases.len() as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_absurd_time_goes_to_a_person_and_holds_up_nobody_else() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let host = host(&destination).await;
+    for (order, absurd) in [("A-1", "999999999"), ("A-2", "99999999999999999999999999")] {
+        let (_, view, _) = told(&destination, &host, order, Some(absurd)).await;
+        assert_eq!(view.reason("chat"), Review::ToldToWaitTooLong);
+        assert!(!view.reason("chat").effect_may_exist());
+    }
+    let run = host.order("orders", "A-3").await;
+    let view = host.until(run, |view| view.stands("chat") == "completed").await;
+    assert_eq!(view.step("chat").state.attempts, 1);
+    assert_eq!(destination.effects_total(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_answer_pauses_all_who_wait_and_they_come_back_no_more_than_the_connection_allows_at_once() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let host = host(&destination).await;
+    destination.script_next("chat", vec![Behaviour::retry_after("120"); AT_ONCE]);
+    let told_ms = host.clock.now_ms();
+    let mut runs = Vec::new();
+    for n in 0..CROWD {
+        runs.push(host.order("orders", &format!("A-{n}")).await);
+    }
+    let mut last_ms = told_ms;
+    for run in &runs {
+        let view = host.until(*run, |view| view.stands("chat") == "waiting").await;
+        let due_ms = view.step("chat").due_ms.unwrap();
+        assert!(due_ms >= told_ms + 120_000, "sooner than told: {}", due_ms - told_ms);
+        assert_eq!(view.step("chat").state.attempts, 0);
+        last_ms = last_ms.max(due_ms);
+    }
+    let told = destination.count("chat").requests;
+    assert!(told <= AT_ONCE as u64, "only those under way were told, and not {told}");
+
+    host.clock.advance_to(told_ms + 119_999);
+    for run in runs.iter().take(10) {
+        host.run(*run).await;
+    }
+    assert_eq!(destination.count("chat").requests, told, "asked too soon");
+    comes_back(&destination, &host, &runs, last_ms).await;
+    for run in &runs {
+        let view = host.settle(*run).await;
+        assert_eq!(
+            (view.state(), view.step("chat").state.attempts),
+            (run::State::Completed, 1)
+        );
+    }
+    assert_eq!(destination.count("chat").requests, told + CROWD as u64);
+    assert_eq!(destination.duplicates(), []);
+}
+
+/// The pause is over, and the first answers take long: until the first of them no more requests come than may be under way.
+async fn comes_back(destination: &Destination, host: &TestHost, runs: &[Id], last_ms: i64) {
+    let slow = Behaviour {
+        answer_after_ms: SLOW.as_millis() as u64,
+        ..Behaviour::usual()
+    };
+    destination.clear_script();
+    destination.script_next("chat", vec![slow; AT_ONCE]);
+    let (told, began) = (destination.count("chat").requests, Instant::now());
+    host.clock.advance_to(last_ms);
+    let at_once = told + AT_ONCE as u64;
+    let back = destination.until(|tally| tally.services["chat"].requests >= at_once);
+    tokio::time::timeout(PATIENCE, back).await.expect("they come back");
+    for run in runs.iter().take(10) {
+        host.run(*run).await;
+    }
+    let requests = destination.count("chat").requests;
+    // A machine that is so slow that the answers are there by now shows nothing.
+    if began.elapsed() < SLOW {
+        assert_eq!(requests, at_once, "more than the connection allows at once");
+    }
+}
+
+/// `at_ms` as an HTTP-date (RFC 9110 section 5.6.7).
+fn http_date(at_ms: i64) -> String {
+    let at = UNIX_EPOCH + Duration::from_millis(at_ms.unsigned_abs());
+    httpdate::fmt_http_date(at)
+}
