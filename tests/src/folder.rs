@@ -132,6 +132,12 @@ impl Connection {
         Connection { concurrency, ..self }
     }
 
+    /// The same under another name.
+    pub fn named(self, name: &str) -> Connection {
+        let name = name.to_owned();
+        Connection { name, ..self }
+    }
+
     /// Another account at the same destination.
     pub fn account(self, account: &str) -> Connection {
         let account = account.to_owned();

@@ -94,7 +94,10 @@ fn standing_words(standing: &Step) -> (Option<String>, Option<i64>) {
     let plain = |why: &str| Some(why.to_owned());
     match standing.state {
         State::Pending if standing.ready_ms.is_none() => (plain("waits for the steps before it"), None),
-        State::Pending => (plain("ready; it is being prepared, or goes as soon as there is room for it"), None),
+        State::Pending => (
+            plain("ready; it is being prepared, or goes as soon as there is room for it"),
+            None,
+        ),
         State::Processing => (
             plain("it is being carried out, or the destination is being asked"),
             None,

@@ -1,0 +1,73 @@
+//! C12, the second half: addresses that are closed unless the operator opens them. Nothing is connected to, nothing is
+//! sent, and whoever looks is told which address and why.
+
+use crate::CHAT;
+use oncegate_domain::evidence::Evidence;
+use oncegate_domain::outcome::Outcome;
+use oncegate_domain::run;
+use oncegate_tests::{Behaviour, Connection, Destination, Folder, Service, TestHost, orders};
+
+/// A connection whose operator opened `allowed` and nothing else.
+fn folder(origin: &str, allowed: &str) -> Folder {
+    let chat = Connection::chat(origin);
+    let toml = chat.toml().replace("[\"127.0.0.1/32\"]", allowed);
+    let steps = CHAT.replace("[steps.with]", "retry = { attempts = 1 }\n[steps.with]");
+    let folder = Folder::new()
+        .connection(&chat)
+        .flow("orders", &orders("orders", &steps));
+    folder.write("connections/chat.toml", toml.as_bytes());
+    folder
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closed_addresses_are_not_connected_to_and_the_reason_can_be_read() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let port = destination.address("chat").port();
+    let cases = [
+        // Never, not even where the operator opens everything.
+        (
+            "http://169.254.169.254".to_owned(),
+            "[\"0.0.0.0/0\"]",
+            "169.254.169.254 is never reached",
+        ),
+        (format!("http://127.0.0.1:{port}"), "[]", "127.0.0.1 is closed"),
+        (format!("http://[::ffff:127.0.0.1]:{port}"), "[]", "127.0.0.1 is closed"),
+        ("http://10.0.0.5".to_owned(), "[\"127.0.0.1/32\"]", "10.0.0.5 is closed"),
+        // A name, and what it resolves to.
+        (format!("http://localhost:{port}"), "[]", "is closed"),
+    ];
+    for (origin, allowed, why) in cases {
+        let host = TestHost::start(&folder(&origin, allowed)).await;
+        let run = host.order("orders", "A-1").await;
+        let view = host.settle(run).await;
+        assert_eq!(view.state(), run::State::NeedsReview, "{origin}");
+        assert!(!view.reason("chat").effect_may_exist(), "{origin}");
+        let attempt = &view.attempts("chat")[0];
+        assert_eq!(
+            (attempt.evidence, attempt.outcome, attempt.intent_ms),
+            (Some(Evidence::NothingSent), Some(Outcome::Unsent), None),
+            "{origin}"
+        );
+        let message = view.step("chat").last_error.clone().unwrap_or_default();
+        assert!(message.contains(why), "{origin}: {message}");
+    }
+    assert_eq!(destination.count("chat").connections, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redirect_to_this_machine_is_not_followed_and_proves_nothing() {
+    let destination = Destination::start([Service::chat(), Service::chat().named("inside")])
+        .await
+        .unwrap();
+    let host = TestHost::start(&folder(&destination.origin("chat"), "[\"127.0.0.1/32\"]")).await;
+    let inside = format!("http://localhost:{}/messages", destination.address("inside").port());
+    destination.script_next("chat", [Behaviour::redirect(&inside)]);
+    let run = host.order("orders", "A-1").await;
+    let view = host.settle(run).await;
+    assert!(view.reason("chat").effect_may_exist(), "{:?}", view.reason("chat"));
+    assert_eq!(destination.count("inside").connections, 0);
+    assert_eq!(
+        (destination.count("chat").requests, destination.effects_total()),
+        (1, 0)
+    );
+}

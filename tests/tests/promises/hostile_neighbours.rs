@@ -1,0 +1,181 @@
+//! C13: hostile connectors beside normal runs. Each is cut at its limit with the right class, and the others go on beside
+//! it with few instances; a full house costs a wait, never an attempt.
+
+use crate::CHAT;
+use oncegate_domain::evidence::{Cut, Report};
+use oncegate_domain::id::Id;
+use oncegate_domain::outcome::{Outcome, Permanent, Proof, Refusal};
+use oncegate_domain::run;
+use oncegate_tests::wait::PATIENCE;
+use oncegate_tests::{Behaviour, Connection, Destination, Folder, Rule, Service, TestHost, orders};
+
+const SEND: &str = "{ op = \"send\", path = \"/messages\", json = { text = \"{{key}}\" } }";
+/// Normal runs beside the hostile ones.
+const NORMAL: usize = 50;
+/// The harm was noticed before anything was sent.
+const FAULT: Outcome = Outcome::Refused(Refusal::Permanent(Permanent::ConnectorFault));
+
+/// Somebody who does harm.
+struct Villain {
+    name: &'static str,
+    script: String,
+    /// What the host says of its attempt, and what it came to.
+    report: Report,
+    outcome: Outcome,
+    /// Requests that leave.
+    sent: usize,
+}
+
+fn villains() -> Vec<Villain> {
+    let villain = |name, script: String, report, outcome, sent| Villain {
+        name,
+        script,
+        report,
+        outcome,
+        sent,
+    };
+    let cut = |name, cut| {
+        villain(
+            name,
+            format!("{{ op = \"{name}\" }}, {SEND}"),
+            Report::Cut(cut),
+            FAULT,
+            0,
+        )
+    };
+    let huge = format!("{SEND}, {{ op = \"huge\", bytes = 500000000 }}");
+    let flood = format!("{{ op = \"log\", lines = 1000, bytes = 1000000 }}, {SEND}");
+    let twice = format!("{SEND}, {SEND}, {{ op = \"rejected\" }}");
+    vec![
+        cut("loop", Cut::Cpu),
+        cut("grow", Cut::Memory),
+        cut("trap", Cut::Trap),
+        villain("huge", huge, Report::Cut(Cut::Memory), Outcome::Unknown, 1),
+        // A log is no reason to lose an effect: what is too much of it is dropped.
+        villain("flood", flood, Report::Ok, Outcome::Confirmed(Proof::Answered(201)), 1),
+        villain("twice", twice, Report::Rejected, Outcome::Unknown, 1),
+    ]
+}
+
+fn folder(destination: &Destination) -> Folder {
+    let chat = Connection::chat(&destination.origin("chat"));
+    // It answers a byte a second; the time limit of an exchange ends that.
+    let drip = Connection::chat(&destination.origin("drip")).named("drip");
+    let folder = Folder::new()
+        .connection(&chat)
+        .connection(&drip)
+        .flow("orders", &orders("orders", CHAT))
+        .flow("drip", &orders("drip", &CHAT.replace("chat.send", "drip.send")));
+    villains().into_iter().fold(folder, |folder, villain| {
+        let connection = Connection::puppet(villain.name, &destination.origin(villain.name))
+            .settings(&format!("script = [{}]", villain.script))
+            .writes("POST /messages");
+        let step = format!(
+            "[[steps]]\nid = \"puppet\"\nuse = \"{}.do\"\nretry = {{ attempts = 1 }}\n",
+            villain.name
+        );
+        folder
+            .connection(&connection)
+            .flow(villain.name, &orders(villain.name, &step))
+    })
+}
+
+async fn destination() -> Destination {
+    let names = villains().into_iter().map(|villain| villain.name);
+    let services = names.chain(["drip"]).map(|name| Service::chat().named(name));
+    let destination = Destination::start(services.chain([Service::chat()])).await.unwrap();
+    destination.script(Rule::always("drip", Behaviour::slow_drip(1_000)));
+    destination
+}
+
+/// A host with room for so many calls.
+async fn host(destination: &Destination, calls_max: u32) -> TestHost {
+    let mut host = TestHost::start(&folder(destination)).await;
+    host.stop().await;
+    host.come_up_limited(|limits| limits.calls_max = calls_max).await;
+    host
+}
+
+async fn normal_runs(host: &TestHost, count: usize) -> Vec<Id> {
+    let mut runs = Vec::new();
+    for n in 0..count {
+        runs.push(host.order("orders", &format!("A-{n}")).await);
+    }
+    runs
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_connectors_are_cut_at_their_limits_and_fifty_normal_runs_go_on_beside_them() {
+    let destination = destination().await;
+    let host = host(&destination, 8).await;
+    let drip = host.order("drip", "drip").await;
+    let mut hostile = Vec::new();
+    for villain in villains() {
+        hostile.push((host.order(villain.name, villain.name).await, villain));
+    }
+    for run in normal_runs(&host, NORMAL).await {
+        let view = host.settle(run).await;
+        assert_eq!(
+            (view.state(), view.step("chat").state.attempts),
+            (run::State::Completed, 1)
+        );
+    }
+    // They did not wait for the slowest of their neighbours.
+    assert_eq!(host.run(drip).await.stands("chat"), "processing");
+
+    for (run, villain) in hostile {
+        let name = villain.name;
+        let view = host.settle(run).await;
+        let done = matches!(villain.outcome, Outcome::Confirmed(_));
+        assert_eq!(
+            view.stands("puppet"),
+            if done { "completed" } else { "needs_review" },
+            "{name}"
+        );
+        let attempts = view.attempts("puppet");
+        assert_eq!(attempts.len(), 1, "{name}");
+        assert_eq!(
+            (attempts[0].report, attempts[0].outcome),
+            (Some(villain.report), Some(villain.outcome)),
+            "{name}: {:?}",
+            attempts[0].message
+        );
+        assert!(
+            done || view.reason("puppet").effect_may_exist() == (villain.sent > 0),
+            "{name}"
+        );
+        assert_eq!(destination.writes_of(name), villain.sent as u64, "{name}");
+    }
+    assert_eq!(destination.count("chat").effects_total, NORMAL as u64);
+    assert_eq!(destination.duplicates(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_house_costs_a_wait_and_no_attempt() {
+    let destination = destination().await;
+    let host = host(&destination, 1).await;
+    let slow = Behaviour {
+        answer_after_ms: 500,
+        ..Behaviour::usual()
+    };
+    destination.script_next("chat", [slow]);
+    let runs = normal_runs(&host, 1).await;
+    let sent = destination.until(|tally| tally.services["chat"].requests == 1);
+    tokio::time::timeout(PATIENCE, sent).await.expect("the house is full");
+    let trap = host.order("trap", "trap").await;
+    for run in runs.into_iter().chain([host.order("orders", "last").await]) {
+        let view = host.settle(run).await;
+        assert_eq!(
+            (view.state(), view.step("chat").state.attempts),
+            (run::State::Completed, 1)
+        );
+        assert_eq!(view.attempts("chat").len(), 1, "{:#?}", view.attempts("chat"));
+    }
+    let view = host.settle(trap).await;
+    assert_eq!(view.attempts("puppet").len(), 1, "{:#?}", view.attempts("puppet"));
+    assert_eq!(
+        view.step("puppet").state.attempts,
+        0,
+        "nothing was tried but to compute"
+    );
+}
