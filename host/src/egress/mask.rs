@@ -6,7 +6,7 @@
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode, percent_encode_byte};
 
 /// The shortest secret, in bytes: a shorter one would be found by chance in innocent answers, and could be guessed.
 pub const SECRET_BYTES_MIN: usize = 8;
@@ -103,6 +103,9 @@ fn forms_of(secret: &[u8]) -> Vec<Vec<u8>> {
         forms.push(encoded.replace("%20", "+").into_bytes());
         forms.push(encoded.into_bytes());
     }
+    // Some encoders spare no byte at all.
+    let spelled_out: String = secret.iter().map(|&byte| percent_encode_byte(byte)).collect();
+    forms.push(spelled_out.into_bytes());
     forms.extend(json_forms(secret));
     for alignment in 0..3 {
         forms.push(aligned(&STANDARD_NO_PAD, secret, alignment));
