@@ -228,6 +228,12 @@ impl Gate {
         self.admit_next();
     }
 
+    /// A step waits for the breaker since before a restart.
+    pub fn was_open(self: &Arc<Self>, until_ms: i64) {
+        self.state().breaker.was_open(until_ms, self.clock.now_ms());
+        self.admit_next();
+    }
+
     /// Keeps everybody away where the destination said so on the wire. An absurd time is not believed: the step that got
     /// it goes to a person, and the others find out for themselves.
     pub fn heed(self: &Arc<Self>, evidence: Evidence, told: RetryAfter, now_ms: i64, wait_longest_ms: u64) {

@@ -65,8 +65,8 @@ async fn settle(shared: &Arc<Shared>, due: &DueStep, open: OpenIntent) -> Result
     Ok(true)
 }
 
-/// A destination that asked for a pause is left alone after a restart as well, and a connection that was blocked is looked at
-/// before any step goes.
+/// A destination that asked for a pause is left alone after a restart as well, and one that was away, or whose credentials
+/// were refused, is looked at before more than one step goes.
 fn keep_waiting(shared: &Shared, due: &DueStep) {
     let step::State::Waiting { reason, until_ms } = due.state.state else {
         return;
@@ -83,6 +83,11 @@ fn keep_waiting(shared: &Shared, due: &DueStep) {
                 gate.credentials(|credentials| credentials.was_blocked(until_ms, shared.clock.now_ms()));
             }
         }
-        Wait::BreakerOpen | Wait::Paused | Wait::Timer | Wait::Approval | Wait::InOrder => {}
+        Wait::BreakerOpen => {
+            if let Some(gate) = gate() {
+                gate.was_open(until_ms);
+            }
+        }
+        Wait::Paused | Wait::Timer | Wait::Approval | Wait::InOrder => {}
     }
 }

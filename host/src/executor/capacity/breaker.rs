@@ -98,6 +98,20 @@ impl Breaker {
         }
     }
 
+    /// Opens as it was before a restart: a step still waits for it until then. The outage is not found out about anew, step
+    /// by step, each at the cost of an attempt; one finds out for all.
+    pub fn was_open(&mut self, until_ms: i64, now_ms: i64) {
+        let until_ms = until_ms.min(now_ms.saturating_add(OPEN_LONGEST_MS));
+        match &mut self.state {
+            State::Closed => {
+                let open_ms = until_ms.saturating_sub(now_ms).max(OPEN_FIRST_MS);
+                self.state = State::Open { until_ms, open_ms };
+            }
+            State::Open { until_ms: open, .. } => *open = until_ms.max(*open),
+            State::Ramp { .. } => {}
+        }
+    }
+
     /// Whether this step has found out already, in this outage.
     pub fn failed_as_probe(&self, step: Id) -> bool {
         self.failed_probes.contains(&step)
@@ -204,6 +218,22 @@ mod tests {
         assert_eq!((breaker.closed_until(0), breaker.at_once_max(FULL)), (None, FULL));
         saw(&mut breaker, 6, Health::Bad, 0);
         assert_eq!(breaker.closed_until(0), Some(OPEN_FIRST_MS));
+    }
+
+    #[test]
+    fn after_a_restart_one_finds_out_for_all_whether_its_time_has_come_or_not() {
+        for (until_ms, now_ms, closed_until) in [
+            (9_000, 5_000, Some(9_000)),
+            (1_000, 5_000, None),
+            (i64::MAX, 5_000, Some(5_000 + OPEN_LONGEST_MS)),
+        ] {
+            let mut breaker = Breaker::default();
+            breaker.was_open(until_ms, now_ms);
+            assert_eq!(breaker.closed_until(now_ms), closed_until);
+            assert_eq!((breaker.is_open(), breaker.at_once_max(FULL)), (true, 1));
+            saw(&mut breaker, 1, Health::Good, until_ms);
+            assert_eq!(breaker.at_once_max(FULL), 2, "it goes on as a ramp");
+        }
     }
 
     #[test]
