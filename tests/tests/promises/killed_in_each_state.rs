@@ -2,11 +2,10 @@
 //! be cancelled.
 
 use crate::HOST;
-use oncegate_tests::wait::{LOOK_EVERY, PATIENCE};
-use oncegate_tests::{Behaviour, ChildHost, Connection, Destination, Folder, Rule, Service, orders};
+use oncegate_tests::wait::PATIENCE;
+use oncegate_tests::{Behaviour, ChildHost, Connection, Destination, Folder, Rule, Service, eventually, orders};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// No service answers more slowly than this, unless it is told to. The killed exchanges outlast the test.
 const TIMEOUT: &str = "60s";
@@ -85,20 +84,16 @@ async fn runs(host: &ChildHost) -> BTreeMap<String, Value> {
 
 /// The run of each key, once the first step of each stands as wanted. On the way every step that is not over says why.
 async fn standing(host: &ChildHost, wanted: &[(&str, &str)]) -> BTreeMap<String, Value> {
-    let began = Instant::now();
-    loop {
+    eventually("all steps stand as wanted", || async {
         let runs = runs(host).await;
         for step in runs.values().flat_map(|run| run["steps"].as_array().unwrap()) {
             let over = ["completed", "failed", "cancelled", "skipped"].contains(&step["state"].as_str().unwrap());
             assert!(over || step["why"].is_string(), "why is it here? {step:#}");
         }
         let stands = |(key, state): &(&str, &str)| runs.get(*key).is_some_and(|run| run["steps"][0]["state"] == *state);
-        if wanted.iter().all(stands) {
-            return runs;
-        }
-        assert!(began.elapsed() < PATIENCE, "wanted: {wanted:?}, and not {runs:#?}");
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
+        wanted.iter().all(stands).then_some(runs)
+    })
+    .await
 }
 
 async fn cancel(host: &ChildHost, run: &Value) {
