@@ -2,7 +2,7 @@
 //! it with few instances; a full house costs a wait, never an attempt.
 
 use crate::CHAT;
-use oncegate_domain::evidence::{Cut, Report};
+use oncegate_domain::evidence::{Cut, Evidence, Report};
 use oncegate_domain::id::Id;
 use oncegate_domain::outcome::{Outcome, Permanent, Proof, Refusal};
 use oncegate_domain::run;
@@ -59,13 +59,18 @@ fn villains() -> Vec<Villain> {
 
 fn folder(destination: &Destination) -> Folder {
     let chat = Connection::chat(&destination.origin("chat"));
-    // It answers a byte a second; the time limit of an exchange ends that.
-    let drip = Connection::chat(&destination.origin("drip")).named("drip");
+    // It answers a byte a second: once for as long as the test takes, once until the time limit of an exchange.
+    let drip = Connection::chat(&destination.origin("drip"))
+        .named("drip")
+        .timeout("2m");
+    let cut = Connection::chat(&destination.origin("drip")).named("cut").timeout("1s");
     let folder = Folder::new()
         .connection(&chat)
         .connection(&drip)
+        .connection(&cut)
         .flow("orders", &orders("orders", CHAT))
-        .flow("drip", &orders("drip", &CHAT.replace("chat.send", "drip.send")));
+        .flow("drip", &orders("drip", &CHAT.replace("chat.send", "drip.send")))
+        .flow("cut", &orders("cut", &CHAT.replace("chat.send", "cut.send")));
     villains().into_iter().fold(folder, |folder, villain| {
         let connection = Connection::puppet(villain.name, &destination.origin(villain.name))
             .settings(&format!("script = [{}]", villain.script))
@@ -109,6 +114,7 @@ async fn hostile_connectors_are_cut_at_their_limits_and_fifty_normal_runs_go_on_
     let destination = destination().await;
     let host = host(&destination, 8).await;
     let drip = host.order("drip", "drip").await;
+    let cut = host.order("cut", "cut").await;
     let mut hostile = Vec::new();
     for villain in villains() {
         hostile.push((host.order(villain.name, villain.name).await, villain));
@@ -122,6 +128,10 @@ async fn hostile_connectors_are_cut_at_their_limits_and_fifty_normal_runs_go_on_
     }
     // They did not wait for the slowest of their neighbours.
     assert_eq!(host.run(drip).await.stands("chat"), "processing");
+
+    let view = host.settle(cut).await;
+    assert_eq!(view.attempts("chat")[0].evidence, Some(Evidence::MaybeSent));
+    assert!(view.reason("chat").effect_may_exist());
 
     for (run, villain) in hostile {
         let name = villain.name;
