@@ -16,8 +16,8 @@ use crate::clock::SharedClock;
 pub(super) const IDLE_MS_MAX: i64 = 4_000;
 /// For writes whose doubt nothing could settle.
 pub(super) const JUST_USED_MS_MAX: i64 = 2_000;
-/// Idle connections of one pool.
-const IDLE_PER_POOL_MAX: usize = 32;
+/// Idle connections of one pool: as many as one host uses at a time when it is busy, or they would be made anew all the time.
+pub(super) const IDLE_PER_POOL_MAX: usize = 128;
 /// Idle connections in all.
 const IDLE_MAX: usize = 512;
 

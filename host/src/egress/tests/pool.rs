@@ -1,6 +1,7 @@
 //! Idle connections: when one may be used, and that none is ever a reason to send twice.
 
 use super::*;
+use crate::egress::pool::IDLE_PER_POOL_MAX;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
 
@@ -187,7 +188,7 @@ async fn idle_connections_are_closed_and_not_hoarded() {
     let (egress, place) = (Egress::new(clock.clone()), place(&server));
     let (out, limits, mask) = (request(&place, "GET", "/", b""), patient(), Mask::none());
     let mut channels = Vec::new();
-    for _ in 0..40 {
+    for _ in 0..IDLE_PER_POOL_MAX + 8 {
         channels.push(egress.connect(&place, Reuse::Pool("crm")).await.unwrap());
     }
     for channel in channels {
@@ -203,9 +204,9 @@ async fn idle_connections_are_closed_and_not_hoarded() {
         );
     }
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    assert!(end.try_recv().is_err(), "32 are kept");
+    assert!(end.try_recv().is_err(), "the others are kept");
     clock.advance(4_000);
-    for _ in 0..32 {
+    for _ in 0..IDLE_PER_POOL_MAX {
         assert_eq!(end.recv().await.unwrap(), Ok(0));
     }
 }
