@@ -21,7 +21,10 @@ fn main() -> anyhow::Result<()> {
                     bail!(stale);
                 }
             }
-            Some(folder) => build(root, connector, folder.join(wasm_name(connector)))?,
+            Some(folder) => {
+                std::fs::create_dir_all(folder)?;
+                build(root, connector, folder.join(wasm_name(connector)))?;
+            }
             None => {
                 let (wasm, digest) = sources::built(root, connector);
                 build(root, connector, wasm)?;
