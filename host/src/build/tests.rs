@@ -15,8 +15,8 @@ fn error_of(files: &[(&str, &str)]) -> String {
     error.to_string().replace(&dir.path().display().to_string(), "DIR")
 }
 
-const MANIFEST: &str = r#"
-name = "mini"
+/// A right manifest, and the shortest.
+pub(super) const MANIFEST: &str = r#"name = "mini"
 version = "0.1.0"
 title = "Mini"
 [endpoints.api]
@@ -39,7 +39,7 @@ fn a_wrong_manifest_is_reported_before_anything_is_compiled() {
     let text = error_of(&[("connector.toml", &MANIFEST.replace("write", "wriet"))]);
     assert_eq!(
         text,
-        "DIR/connector.toml:8:10: no effect \"wriet\"\n  to mend: write effect = \"read\" or \"write\""
+        "DIR/connector.toml:7:10: no effect \"wriet\"\n  to mend: write effect = \"read\" or \"write\""
     );
 }
 

@@ -1,19 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::super::check;
+use super::super::tests::MANIFEST;
 use super::*;
 use crate::runtime::Size;
-
-const MANIFEST: &str = r#"name = "mini"
-version = "0.1.0"
-title = "Mini"
-[endpoints.api]
-[[actions]]
-name = "send"
-effect = "write"
-says = "sends"
-requests = "connection"
-"#;
 
 const SCHEMAS: &str = r#"{"actions": {"send": {"input": {"type": "object"}, "output": true}}}"#;
 
