@@ -136,7 +136,7 @@ impl Ledger {
             true => refuse(format!("the disk is full; free space and start again ({why})")),
             false => refuse(why),
         };
-        let (mut connection, readers) = sqlite::open(&dir.join("ledger.db")).await.map_err(refuse)?;
+        let (mut connection, readers) = sqlite::open(&dir.join("ledger.db")).map_err(refuse)?;
         let now_ms = clock.now_ms();
         let begun = async {
             schema::migrate(&mut connection, now_ms).await?;
@@ -155,7 +155,8 @@ impl Ledger {
             failed: failed.clone(),
             lock,
         };
-        tokio::spawn(writer.run());
+        let no_thread = |error: std::io::Error| refuse(format!("its writer cannot be started: {error}"));
+        writer.start().map_err(no_thread)?;
         tokio::spawn(Space::keep_looking(Arc::downgrade(&space)));
         Ok(Ledger {
             inner: Arc::new(Inner {
@@ -319,9 +320,10 @@ impl Ledger {
     }
 
     /// The end of an attempt (or a change without one) and all that follows.
-    pub async fn finish(&self, finish: Finish) -> Result<Finished> {
+    pub async fn finish(&self, finish: impl Into<Arc<Finish>>) -> Result<Finished> {
+        let finish = finish.into();
         finish::check(&finish)?;
-        self.send(|reply| Command::Finish(Box::new(finish), reply)).await
+        self.send(|reply| Command::Finish(finish, reply)).await
     }
 
     /// Evidence of an attempt that was given up. No fence; an open review item gets a new version.

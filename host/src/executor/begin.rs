@@ -35,8 +35,7 @@ struct ToReview {
 
 /// Decides what to do with the step now, and prepares it.
 pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> Result<Begun, Abandoned> {
-    let steps = cell.steps.lock().await.clone();
-    let live = &steps[index];
+    let live = &cell.steps.lock().await[index].clone();
     let Some(plan) = plan_of(cell, live) else {
         let why = format!("the flow's revision has no step {:?}", live.name);
         return review(
@@ -75,7 +74,7 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
     let input = match (&recorded, &live.input) {
         (Some(intent), _) => Ok(intent.input.clone()),
         (None, Some(input)) => Ok(input.clone()),
-        (None, None) => render(cell, index, &steps, &granted.approved),
+        (None, None) => render(cell, index, &cell.steps.lock().await, &granted.approved),
     };
     let input = match input {
         Ok(input) => input,
@@ -102,17 +101,17 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
 
 /// Skips a ready step whose `when` says no; `true`: it was skipped (or went to a person because nobody can tell).
 pub async fn skip_unless_wanted(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> Result<bool, Abandoned> {
-    let steps = cell.steps.lock().await.clone();
-    let live = &steps[index];
-    let conditional = plan_of(cell, live).is_some_and(|plan| plan.conditional);
-    if !conditional || live.role != Role::Do || live.last_number > 0 || live.standing.ready_ms.is_none() {
-        return Ok(false);
-    }
-    let outputs = outputs(&steps, cell.facts.flow.flow.steps().len());
-    match cell
-        .facts
-        .with_scope(&outputs, |scope| cell.facts.flow.flow.when(index, scope))
-    {
+    let flow = &cell.facts.flow.flow;
+    let outputs = {
+        let steps = cell.steps.lock().await;
+        let live = &steps[index];
+        let conditional = plan_of(cell, live).is_some_and(|plan| plan.conditional);
+        if !conditional || live.role != Role::Do || live.last_number > 0 || live.standing.ready_ms.is_none() {
+            return Ok(false);
+        }
+        outputs(&steps, flow.steps().len())
+    };
+    match cell.facts.with_scope(&outputs, |scope| flow.when(index, scope)) {
         Ok(true) => Ok(false),
         Ok(false) => {
             shared

@@ -98,7 +98,7 @@ impl Shared {
         }
         let at_ms = self.clock.now_ms();
         let mut consequences = Consequences::of(cell, &steps, index, &after, at_ms)?;
-        let finish = Finish {
+        let finish = Arc::new(Finish {
             run: cell.facts.id,
             run_state: Some(consequences.run_state),
             epoch: steps[index].epoch,
@@ -114,9 +114,8 @@ impl Shared {
             attempt: change.attempt.clone(),
             others: consequences.others.iter().map(|(_, write)| write.clone()).collect(),
             notify: self.notices(cell, &steps, index, &after, change.last_error.as_deref()),
-        };
-        let notify = finish.notify.clone();
-        let finished = self.store(cell, finish).await?;
+        });
+        let finished = self.store(cell, &finish).await?;
 
         let live = &mut steps[index];
         live.standing = after;
@@ -126,9 +125,9 @@ impl Shared {
         live.output = change.output.or(live.output.take());
         live.last_error = change.last_error.or(live.last_error.take());
         let mut ready = consequences.take_over(&mut steps);
-        for (id, new) in finished.notify.into_iter().zip(notify) {
+        for (id, new) in finished.notify.into_iter().zip(&finish.notify) {
             ready.push(id);
-            steps.push(LiveStep::from_new(id, self.ledger.epoch(), new));
+            steps.push(LiveStep::from_new(id, self.ledger.epoch(), new.clone()));
         }
         drop(steps);
         journal::run(cell, consequences.run_state);
@@ -138,9 +137,9 @@ impl Shared {
 
     /// Stores an outcome, however long that takes: the effect may have happened, and only what is stored is remembered.
     /// Should the host end before it is, the intent says *may have been sent*, and recovery asks.
-    async fn store(&self, cell: &RunCell, finish: Finish) -> Result<ledger::Finished, Abandoned> {
+    async fn store(&self, cell: &RunCell, finish: &Arc<Finish>) -> Result<ledger::Finished, Abandoned> {
         loop {
-            match self.ledger.finish(finish.clone()).await {
+            match self.ledger.finish(Arc::clone(finish)).await {
                 Ok(finished) => return Ok(finished),
                 Err(error @ (LedgerError::Unwritable(_) | LedgerError::Database(_))) if !self.is_stopping() => {
                     tracing::error!(run = %cell.facts.id, %error, "an outcome waits to be stored");

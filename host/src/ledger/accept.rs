@@ -8,7 +8,7 @@ use super::{Accepted, NewEvent, NewStep};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 use oncegate_domain::run;
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeMap;
 
 /// An event with the ids that its other rows will have: made before it is sent to the writer, so that a repetition after
 /// a rollback writes the same.
@@ -38,94 +38,145 @@ struct Holder {
     run: Id,
     state: run::State,
     fingerprint: [u8; 32],
-    /// The very bytes came before: whatever the key says, it is the same event.
-    same_bytes: bool,
 }
 
-pub(super) static FIND_SIGNED: Template = Template::new(
-    "WITH v(place, flow_id, signed_digest) AS (VALUES ",
-    ") SELECT v.place, runs.id, runs.state, runs.fingerprint FROM v
-       JOIN events ON events.flow_id = v.flow_id AND events.signed_digest = v.signed_digest
-         AND events.signed_digest IS NOT NULL AND events.kind <> 'duplicate'
-       JOIN runs ON runs.id = events.run_id",
+pub(super) static FIND_SIGNED: Template<2> = Template::over(
+    &["flow_id", "signed_digest"],
+    "SELECT runs.id, runs.state, runs.fingerprint FROM events JOIN runs ON runs.id = events.run_id
+     WHERE events.flow_id = v.flow_id AND events.signed_digest = v.signed_digest
+       AND events.signed_digest IS NOT NULL AND events.kind <> 'duplicate'",
 );
-pub(super) static FIND_KEY: Template = Template::new(
-    "WITH v(place, flow_id, key_hash) AS (VALUES ",
-    ") SELECT v.place, runs.id, runs.state, runs.fingerprint FROM v
-       JOIN runs ON runs.flow_id = v.flow_id AND runs.key_hash = v.key_hash",
+pub(super) static FIND_KEY: Template<2> = Template::over(
+    &["flow_id", "key_hash"],
+    "SELECT runs.id, runs.state, runs.fingerprint FROM runs
+     WHERE runs.flow_id = v.flow_id AND runs.key_hash = v.key_hash",
 );
-pub(super) static INSERT_RUN: Template = Template::new(
-    "INSERT INTO runs (id, flow_id, flow_revision, event_id, event_key, key_hash, fingerprint, context, state, duplicates,
-       created_ms, finished_ms) VALUES ",
-    " ON CONFLICT (flow_id, key_hash) DO NOTHING RETURNING id",
+/// The unique index decides whether the key is free, not a look before.
+pub(super) static INSERT_RUN: Template<12> = Template::insert(
+    "runs",
+    &[
+        "id",
+        "flow_id",
+        "flow_revision",
+        "event_id",
+        "event_key",
+        "key_hash",
+        "fingerprint",
+        "context",
+        "state",
+        "duplicates",
+        "created_ms",
+        "finished_ms",
+    ],
+    "ON CONFLICT (flow_id, key_hash) DO NOTHING",
 );
-pub(super) static INSERT_EVENT: Template = Template::new(
-    "INSERT INTO events (id, flow_id, run_id, kind, received_ms, source, verified_by, fingerprint, signed_digest,
-       content_type, content_encoding, headers, query, body) VALUES ",
+pub(super) static INSERT_EVENT: Template<14> = Template::insert(
+    "events",
+    &[
+        "id",
+        "flow_id",
+        "run_id",
+        "kind",
+        "received_ms",
+        "source",
+        "verified_by",
+        "fingerprint",
+        "signed_digest",
+        "content_type",
+        "content_encoding",
+        "headers",
+        "query",
+        "body",
+    ],
     "",
 );
-pub(super) static INSERT_STEP: Template = Template::new(
-    "INSERT INTO steps (id, run_id, ordinal, flow_revision, name, role, item, correction, connection, action, state,
-       wait_reason, in_doubt_since_ms, standing, version, epoch, due_ms, last_number, input) VALUES ",
+pub(super) static INSERT_STEP: Template<19> = Template::insert(
+    "steps",
+    &[
+        "id",
+        "run_id",
+        "ordinal",
+        "flow_revision",
+        "name",
+        "role",
+        "item",
+        "correction",
+        "connection",
+        "action",
+        "state",
+        "wait_reason",
+        "in_doubt_since_ms",
+        "standing",
+        "version",
+        "epoch",
+        "due_ms",
+        "last_number",
+        "input",
+    ],
     "",
 );
-pub(super) static COUNT_DUPLICATES: Template = Template::new(
-    "WITH v(id, more) AS (VALUES ",
-    ") UPDATE runs SET duplicates = runs.duplicates + v.more FROM v WHERE runs.id = v.id",
+pub(super) static COUNT_DUPLICATE: Template<1> = Template::over(
+    &["id"],
+    "UPDATE runs SET duplicates = runs.duplicates + 1 WHERE runs.id = v.id",
 );
 
 /// Takes in events of which no two have the same key or the same signed bytes.
-pub(super) async fn apply(conn: &mut Conn<'_>, epoch: i64, accepts: &[&Accept]) -> Result<Vec<Result<Accepted>>> {
-    let mut holders = find_signed(conn, accepts).await?;
-    let claimed = claim_keys(conn, accepts, &holders).await?;
-    find_keys(conn, accepts, &claimed, &mut holders).await?;
-
+pub(super) async fn apply(conn: &mut Conn<'_>, epoch: i64, accepts: &[&Accept]) -> Result<Vec<Accepted>> {
     let mut verdicts = Vec::with_capacity(accepts.len());
-    let (mut events, mut steps, mut again) = (Vec::new(), Vec::new(), HashMap::new());
-    for (place, accept) in accepts.iter().enumerate() {
-        let event = &accept.event;
-        if claimed.contains(&accept.run) {
-            events.push(event_row(accept, accept.run, Kind::First));
-            let revision = event.flow_revision;
-            for (step, id) in event.steps.iter().zip(&accept.steps) {
-                steps.push(step_row(*id, accept.run, revision, epoch, event.received_ms, step));
-            }
-            verdicts.push(Ok(Accepted::New {
-                run: accept.run,
-                event: accept.event.id,
-                steps: accept.steps.clone(),
-            }));
-            continue;
-        }
-        let Some(holder) = holders.remove(&place) else {
-            return Err(LedgerError::Invalid {
-                what: "an event",
-                why: "its key is taken by no run".into(),
-            });
-        };
-        let same = holder.same_bytes || !event.fingerprint_covers || holder.fingerprint == event.fingerprint;
-        let verdict = if same {
-            duplicate(holder.run, holder.state)
-        } else {
-            conflict(conn, accept, holder.run).await?
-        };
-        match verdict {
-            Accepted::Conflict { event: id, .. } if id == accept.event.id => {}
-            Accepted::New { run, .. } | Accepted::Duplicate { run, .. } | Accepted::Conflict { run, .. } => {
-                *again.entry(run).or_insert(0_i64) += 1;
-                events.push(event_row(accept, run, Kind::Duplicate));
-            }
-        }
-        verdicts.push(Ok(verdict));
+    for accept in accepts {
+        verdicts.push(take_in(conn, epoch, accept).await?);
     }
-    INSERT_EVENT.run(conn, events).await?;
-    INSERT_STEP.run(conn, steps).await?;
-    let again = again
-        .into_iter()
-        .map(|(run, more)| vec![Value::id(run), Value::int(more)])
-        .collect();
-    COUNT_DUPLICATES.run(conn, again).await?;
     Ok(verdicts)
+}
+
+async fn take_in(conn: &mut Conn<'_>, epoch: i64, accept: &Accept) -> Result<Accepted> {
+    let event = &accept.event;
+    let same_bytes = find_signed(conn, event).await?;
+    if same_bytes.is_none() && claim(conn, accept).await? {
+        INSERT_EVENT
+            .change(conn, event_row(accept, accept.run, Kind::First))
+            .await?;
+        for (step, id) in event.steps.iter().zip(&accept.steps) {
+            let row = step_row(*id, accept.run, event.flow_revision, epoch, event.received_ms, step);
+            INSERT_STEP.change(conn, row).await?;
+        }
+        return Ok(Accepted::New {
+            run: accept.run,
+            event: event.id,
+            steps: accept.steps.clone(),
+        });
+    }
+    let verdict = match same_bytes {
+        // The very bytes came before: whatever the key says, it is the same event.
+        Some(holder) => duplicate(holder.run, holder.state),
+        None => by_key(conn, accept).await?,
+    };
+    match verdict {
+        Accepted::Conflict { event: kept, .. } if kept == event.id => {}
+        Accepted::New { run, .. } | Accepted::Duplicate { run, .. } | Accepted::Conflict { run, .. } => {
+            COUNT_DUPLICATE.change(conn, [Value::id(run)]).await?;
+            INSERT_EVENT
+                .change(conn, event_row(accept, run, Kind::Duplicate))
+                .await?;
+        }
+    }
+    Ok(verdict)
+}
+
+/// What an event means whose key is taken.
+async fn by_key(conn: &mut Conn<'_>, accept: &Accept) -> Result<Accepted> {
+    let event = &accept.event;
+    let key = [Value::id(event.flow_id), Value::bytes(&event.key_hash)];
+    let found = FIND_KEY.find(conn, key).await?.pop();
+    let holder = found.map(holder).transpose()?.ok_or_else(|| LedgerError::Invalid {
+        what: "an event",
+        why: "its key is taken by no run".into(),
+    })?;
+    if event.fingerprint_covers && holder.fingerprint != event.fingerprint {
+        conflict(conn, accept, holder.run).await
+    } else {
+        Ok(duplicate(holder.run, holder.state))
+    }
 }
 
 fn duplicate(run: Id, state: run::State) -> Accepted {
@@ -136,79 +187,40 @@ fn duplicate(run: Id, state: run::State) -> Accepted {
     }
 }
 
-async fn find_signed(conn: &mut Conn<'_>, accepts: &[&Accept]) -> Result<HashMap<usize, Holder>> {
-    let signed = accepts.iter().enumerate().filter_map(|(place, accept)| {
-        let digest = accept.event.signed_digest?;
-        Some(vec![
-            Value::int(place as i64),
-            Value::id(accept.event.flow_id),
-            Value::bytes(&digest),
-        ])
-    });
-    let rows = FIND_SIGNED.run(conn, signed.collect()).await?;
-    rows.into_iter().map(|row| holder(row, true)).collect()
+async fn find_signed(conn: &mut Conn<'_>, event: &NewEvent) -> Result<Option<Holder>> {
+    let Some(digest) = &event.signed_digest else {
+        return Ok(None);
+    };
+    let signed = [Value::id(event.flow_id), Value::bytes(digest)];
+    FIND_SIGNED.find(conn, signed).await?.pop().map(holder).transpose()
 }
 
-async fn find_keys(
-    conn: &mut Conn<'_>,
-    accepts: &[&Accept],
-    claimed: &HashSet<Id>,
-    holders: &mut HashMap<usize, Holder>,
-) -> Result<()> {
-    let open = accepts.iter().enumerate();
-    let open = open.filter(|(place, accept)| !claimed.contains(&accept.run) && !holders.contains_key(place));
-    let keys = open.map(|(place, accept)| {
-        vec![
-            Value::int(place as i64),
-            Value::id(accept.event.flow_id),
-            Value::bytes(&accept.event.key_hash),
-        ]
-    });
-    for row in FIND_KEY.run(conn, keys.collect()).await? {
-        let (place, holder) = holder(row, false)?;
-        holders.insert(place, holder);
-    }
-    Ok(())
-}
-
-fn holder(row: Row, same_bytes: bool) -> Result<(usize, Holder)> {
+fn holder(row: Row) -> Result<Holder> {
     row.decode("runs", |row| {
-        let place = row.small()?;
-        Ok((
-            place,
-            Holder {
-                run: row.id()?,
-                state: row.word()?,
-                fingerprint: row.digest()?,
-                same_bytes,
-            },
-        ))
+        Ok(Holder {
+            run: row.id()?,
+            state: row.word()?,
+            fingerprint: row.digest()?,
+        })
     })
 }
 
-/// Inserts the runs whose key is free: the unique index decides, not a look before.
-async fn claim_keys(conn: &mut Conn<'_>, accepts: &[&Accept], held: &HashMap<usize, Holder>) -> Result<HashSet<Id>> {
-    let free = accepts
-        .iter()
-        .enumerate()
-        .filter(|(place, _)| !held.contains_key(place));
-    let rows = free.map(|(_, accept)| {
-        let event = &accept.event;
-        run_row(&NewRun {
-            id: accept.run,
-            event: event.id,
-            flow_id: event.flow_id,
-            flow_revision: event.flow_revision,
-            key: event.key.as_str(),
-            key_hash: &event.key_hash,
-            fingerprint: &event.fingerprint,
-            context: &event.context,
-            steps: &event.steps,
-            at_ms: event.received_ms,
-        })
+/// Inserts the run if its key is free.
+async fn claim(conn: &mut Conn<'_>, accept: &Accept) -> Result<bool> {
+    let event = &accept.event;
+    let row = run_row(&NewRun {
+        id: accept.run,
+        event: event.id,
+        flow_id: event.flow_id,
+        flow_revision: event.flow_revision,
+        key: event.key.as_str(),
+        key_hash: &event.key_hash,
+        fingerprint: &event.fingerprint,
+        context: &event.context,
+        steps: &event.steps,
+        at_ms: event.received_ms,
     });
-    let inserted = INSERT_RUN.run(conn, rows.collect()).await?;
-    inserted.into_iter().map(|row| row.decode("runs", Row::id)).collect()
+    Ok(INSERT_RUN.change(conn, row).await?)
 }
 
 /// What a run's row is made of.
@@ -225,10 +237,10 @@ pub(super) struct NewRun<'a> {
     pub at_ms: i64,
 }
 
-pub(super) fn run_row(run: &NewRun<'_>) -> Vec<Value> {
+pub(super) fn run_row<'a>(run: &NewRun<'a>) -> [Value<'a>; 12] {
     let states: Vec<_> = run.steps.iter().map(|step| step.state.state).collect();
     let state = run::state(&states);
-    vec![
+    [
         Value::id(run.id),
         Value::id(run.flow_id),
         Value::number(run.flow_revision),
@@ -253,16 +265,20 @@ enum Kind {
 }
 
 /// A duplicate is listed, but neither its body nor its digest is kept: they are those of the first.
-fn event_row(accept: &Accept, run: Id, kind: Kind) -> Vec<Value> {
+fn event_row(accept: &Accept, run: Id, kind: Kind) -> [Value<'_>; 14] {
     let event = &accept.event;
     let (kind, whole) = match kind {
         Kind::First => ("first", true),
         Kind::Duplicate => ("duplicate", false),
         Kind::Conflict => ("conflict", true),
     };
-    let text = |value: String| Value::text(if whole { value } else { String::new() });
-    vec![
-        Value::id(accept.event.id),
+    let json = |value: &BTreeMap<String, String>| match whole {
+        true => Value::json(value),
+        false => Value::text(""),
+    };
+    let text = |value| Value::text(if whole { value } else { "" });
+    [
+        Value::id(event.id),
         Value::id(event.flow_id),
         Value::id(run),
         Value::text(kind),
@@ -271,24 +287,16 @@ fn event_row(accept: &Accept, run: Id, kind: Kind) -> Vec<Value> {
         Value::text(event.verified_by.as_str()),
         Value::bytes(&event.fingerprint),
         Value::opt_bytes(event.signed_digest.as_ref().filter(|_| whole).map(<[u8; 32]>::as_slice)),
-        text(event.body.content_type.clone()),
-        text(event.body.encoding.as_str().to_owned()),
-        text(if whole {
-            super::rows::json_text(&event.headers)
-        } else {
-            String::new()
-        }),
-        text(if whole {
-            super::rows::json_text(&event.query)
-        } else {
-            String::new()
-        }),
+        text(event.body.content_type.as_str()),
+        text(event.body.encoding.as_str()),
+        json(&event.headers),
+        json(&event.query),
         Value::opt_bytes(whole.then_some(event.body.bytes.as_slice())),
     ]
 }
 
-pub(super) fn step_row(id: Id, run: Id, flow_revision: u32, epoch: i64, at_ms: i64, step: &NewStep) -> Vec<Value> {
-    vec![
+pub(super) fn step_row(id: Id, run: Id, flow_revision: u32, epoch: i64, at_ms: i64, step: &NewStep) -> [Value<'_>; 19] {
+    [
         Value::id(id),
         Value::id(run),
         Value::number(step.ordinal),
@@ -317,9 +325,9 @@ async fn conflict(conn: &mut Conn<'_>, accept: &Accept, run: Id) -> Result<Accep
     const KNOWN: &str = "SELECT review_items.id, events.id, review_items.closed_ms, runs.id, runs.state
         FROM events JOIN review_items ON review_items.event_id = events.id
         JOIN runs ON runs.id = COALESCE(review_items.new_run_id, review_items.run_id)
-        WHERE events.run_id = $1 AND events.kind <> 'first' AND events.kind = 'conflict' AND events.fingerprint = $2";
+        WHERE events.run_id = ?1 AND events.kind <> 'first' AND events.kind = 'conflict' AND events.fingerprint = ?2";
     const OPEN: &str = "INSERT INTO review_items (id, version, run_id, event_id, reason, may_exist, opened_ms)
-        VALUES ($1, 1, $2, $3, '\"conflict\"', 0, $4)";
+        VALUES (?1, 1, ?2, ?3, '\"conflict\"', 0, ?4)";
     let values = vec![Value::id(run), Value::bytes(&accept.event.fingerprint)];
     if let Some(row) = conn.query(KNOWN, values).await?.pop() {
         return row.decode("review_items", |row| {
@@ -332,7 +340,7 @@ async fn conflict(conn: &mut Conn<'_>, accept: &Accept, run: Id) -> Result<Accep
         });
     }
     INSERT_EVENT
-        .run(conn, vec![event_row(accept, run, Kind::Conflict)])
+        .change(conn, event_row(accept, run, Kind::Conflict))
         .await?;
     let values = vec![
         Value::id(accept.item),

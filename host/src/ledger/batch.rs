@@ -1,62 +1,82 @@
-//! Statements over many rows. Each has a few fixed sizes, so that every text is prepared once and stays so: a call with
-//! 13 rows runs it with 8, 4 and 1. Both backends take them.
+//! Statements that are run once for each of many rows. In their text the row is called `v`.
+//!
+//! One row at a time: SQLite is in this process, and a statement over many rows would make a table for `v` and throw it
+//! away. No `RETURNING` either, which makes one as well; how many rows a statement changed says enough.
 
 use super::rows::Row;
-use super::sqlite::{Conn, DbError, Sql, Value, placeholder};
-use std::sync::{Arc, OnceLock};
+use super::sqlite::{Conn, DbError, Value};
+use std::sync::OnceLock;
 
-/// Rows of one statement, largest first.
-const SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
-
-/// `head (…), (…) tail`, with one parenthesis per row.
-pub(super) struct Template {
-    head: &'static str,
-    tail: &'static str,
-    built: [OnceLock<Arc<str>>; SIZES.len()],
+/// A statement over rows of these columns.
+pub(super) struct Template<const N: usize> {
+    columns: &'static [&'static str; N],
+    form: Form,
+    built: OnceLock<String>,
 }
 
-impl Template {
-    pub(super) const fn new(head: &'static str, tail: &'static str) -> Self {
+enum Form {
+    /// A new row of the table, and what follows `VALUES (…)`.
+    Insert { table: &'static str, tail: &'static str },
+    /// A text that names columns as `v.name`.
+    Text(&'static str),
+}
+
+impl<const N: usize> Template<N> {
+    /// `INSERT INTO table (columns) VALUES (…) tail`.
+    pub(super) const fn insert(table: &'static str, columns: &'static [&'static str; N], tail: &'static str) -> Self {
+        Self::new(columns, Form::Insert { table, tail })
+    }
+
+    /// A statement that names the columns of its row as `v.name`.
+    pub(super) const fn over(columns: &'static [&'static str; N], text: &'static str) -> Self {
+        Self::new(columns, Form::Text(text))
+    }
+
+    const fn new(columns: &'static [&'static str; N], form: Form) -> Self {
         Template {
-            head,
-            tail,
-            built: [const { OnceLock::new() }; SIZES.len()],
+            columns,
+            form,
+            built: OnceLock::new(),
         }
     }
 
-    /// Runs the statement over all `rows`, which have the same kinds of values, and returns what it gives back.
-    pub(super) async fn run(&self, conn: &mut Conn<'_>, rows: Vec<Vec<Value>>) -> Result<Vec<Row>, DbError> {
-        let mut returned = Vec::new();
-        let mut rows = rows.into_iter();
-        for (place, size) in SIZES.into_iter().enumerate() {
-            while rows.len() >= size {
-                let width = rows.as_slice()[0].len();
-                let mut values = Vec::with_capacity(size * width);
-                rows.by_ref().take(size).for_each(|row| values.extend(row));
-                returned.append(&mut conn.query(self.sql(place, width), values).await?);
+    /// Runs the statement for a row; whether it changed anything.
+    pub(super) async fn change(&'static self, conn: &mut Conn<'_>, row: [Value<'_>; N]) -> Result<bool, DbError> {
+        Ok(conn.change(self.sql(), &row).await? > 0)
+    }
+
+    /// What the statement finds for a row.
+    pub(super) async fn find(&'static self, conn: &mut Conn<'_>, row: [Value<'_>; N]) -> Result<Vec<Row>, DbError> {
+        conn.query(self.sql(), Vec::from(row)).await
+    }
+
+    /// Its text, with a place for each column.
+    pub(super) fn sql(&self) -> &str {
+        self.built.get_or_init(|| match self.form {
+            Form::Insert { table, tail } => {
+                let places: Vec<String> = (1..=self.columns.len()).map(|place| format!("?{place}")).collect();
+                let (columns, places) = (self.columns.join(", "), places.join(", "));
+                format!("INSERT INTO {table} ({columns}) VALUES ({places}) {tail}")
             }
-        }
-        Ok(returned)
+            Form::Text(text) => self.placed(text),
+        })
     }
 
-    fn sql(&self, place: usize, width: usize) -> Sql {
-        let built = self.built[place].get_or_init(|| self.build(SIZES[place], width).into());
-        Sql::Built(built.clone())
-    }
-
-    /// Its text for `size` rows of `width` values.
-    pub(super) fn build(&self, size: usize, width: usize) -> String {
-        let mut text = String::from(self.head);
-        for row in 0..size {
-            text.push_str(if row == 0 { "(" } else { ", (" });
-            for column in 0..width {
-                text.push_str(if column == 0 { "" } else { ", " });
-                text.push_str(placeholder(row * width + column + 1));
+    /// `v.name` becomes the place of that column.
+    fn placed(&self, text: &str) -> String {
+        let mut parts = text.split("v.");
+        let mut placed = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+            let (name, rest) = part.split_at(end.unwrap_or(part.len()));
+            match self.columns.iter().position(|column| *column == name) {
+                Some(place) => placed.push_str(&format!("?{}", place + 1)),
+                // No column of the row: the text meant something else.
+                None => placed.push_str(&format!("v.{name}")),
             }
-            text.push(')');
+            placed.push_str(rest);
         }
-        text.push_str(self.tail);
-        text
+        placed
     }
 }
 
@@ -65,11 +85,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_has_a_place_for_each_value() {
-        let template = Template::new("WITH v(a, b) AS (VALUES ", ") SELECT a FROM v");
+    fn a_row_has_a_place_for_each_column() {
+        let over = Template::over(&["id", "state"], "UPDATE runs SET state = v.state WHERE runs.id = v.id");
+        assert_eq!(over.sql(), "UPDATE runs SET state = ?2 WHERE runs.id = ?1");
+        let insert = Template::insert("runs", &["id", "state"], "ON CONFLICT DO NOTHING");
         assert_eq!(
-            template.build(2, 2),
-            "WITH v(a, b) AS (VALUES (?, ?), (?, ?)) SELECT a FROM v"
+            insert.sql(),
+            "INSERT INTO runs (id, state) VALUES (?1, ?2) ON CONFLICT DO NOTHING"
         );
     }
 }

@@ -6,6 +6,7 @@ use super::{Accepted, Finish, Finished, Intent, NewIntent};
 use super::{LedgerError, Result};
 use futures::future::BoxFuture;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Where a verdict goes.
@@ -15,7 +16,8 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T>>;
 pub(super) enum Command {
     Accept(Box<Accept>, Reply<Accepted>),
     Intend(Box<NewIntent>, Reply<Intent>),
-    Finish(Box<Finish>, Reply<Finished>),
+    /// Shared with its sender, who offers it again where the ledger could not store it.
+    Finish(Arc<Finish>, Reply<Finished>),
     /// Everything that is not on the hot path: carried out alone, between the others.
     Rare(Box<dyn Rare>),
     /// Carry out what was sent before, then end.

@@ -3,39 +3,35 @@
 use super::accept::{INSERT_RUN, INSERT_STEP, NewRun, run_row, step_row};
 use super::batch::Template;
 use super::fence::{self, Fence};
-use super::finish::{self, UPDATE_RUN};
+use super::finish::{self, UPDATE_RUN, UPDATE_STEP};
 use super::review::{self, Closing};
-use super::rows::Row;
 use super::sqlite::{Conn, Value};
 use super::{AuditEntry, Cancel, ConflictDecision, ConflictRun, LateEvidence, PersonDecision, StepWrite};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 use oncegate_domain::run;
 
-static TAKE_OVER: Template = Template::new(
-    "WITH v(run_id, epoch) AS (VALUES ",
-    ") UPDATE steps SET epoch = v.epoch FROM v WHERE steps.run_id = v.run_id AND steps.epoch < v.epoch",
+static TAKE_OVER: Template<2> = Template::over(
+    &["run_id", "epoch"],
+    "UPDATE steps SET epoch = v.epoch WHERE steps.run_id = v.run_id AND steps.epoch < v.epoch",
 );
-static OWNED: Template = Template::new(
-    "WITH v(run_id, epoch) AS (VALUES ",
-    ") SELECT v.run_id FROM v WHERE EXISTS (SELECT 1 FROM steps WHERE steps.run_id = v.run_id)
+static OWNED: Template<2> = Template::over(
+    &["run_id", "epoch"],
+    "SELECT v.run_id WHERE EXISTS (SELECT 1 FROM steps WHERE steps.run_id = v.run_id)
        AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run_id = v.run_id AND steps.epoch <> v.epoch)",
 );
 
 /// Moves runs that an older epoch holds to `epoch`. Never back: an older owner cannot take from a newer one.
 pub(super) async fn take_over(conn: &mut Conn<'_>, epoch: i64, runs: &[Id]) -> Result<Vec<Id>> {
-    let rows = || {
-        runs.iter()
-            .map(|run| vec![Value::id(*run), Value::int(epoch)])
-            .collect()
-    };
-    TAKE_OVER.run(conn, rows()).await?;
-    OWNED
-        .run(conn, rows())
-        .await?
-        .into_iter()
-        .map(|row| row.decode("steps", Row::id))
-        .collect()
+    let mut owned = Vec::with_capacity(runs.len());
+    for run in runs {
+        let row = || [Value::id(*run), Value::int(epoch)];
+        TAKE_OVER.change(conn, row()).await?;
+        if !OWNED.find(conn, row()).await?.is_empty() {
+            owned.push(*run);
+        }
+    }
+    Ok(owned)
 }
 
 /// A decision about a step.
@@ -57,7 +53,7 @@ pub(super) async fn decide(conn: &mut Conn<'_>, epoch: i64, decision: &PersonDec
         });
     }
     conn.query(
-        "UPDATE steps SET review_item = NULL WHERE id = $1",
+        "UPDATE steps SET review_item = NULL WHERE id = ?1",
         vec![Value::id(decision.step.id)],
     )
     .await?;
@@ -72,29 +68,27 @@ async fn write_steps<'a>(
     conn: &mut Conn<'_>,
     epoch: i64,
     run: Id,
-    writes: impl Iterator<Item = &'a StepWrite> + Clone,
+    writes: impl Iterator<Item = &'a StepWrite>,
     state: Option<run::State>,
     closing: &Closing<'_>,
 ) -> Result<()> {
     take_over(conn, epoch, &[run]).await?;
-    let rows = writes
-        .clone()
-        .map(|write| finish::update_row(write, epoch, closing.at_ms, 0));
-    let items = finish::update_steps(conn, rows.collect()).await?;
     for write in writes {
-        let Some(item) = items.get(&write.id) else {
+        let row = finish::update_row(write, epoch, closing.at_ms, 0);
+        if !UPDATE_STEP.change(conn, row).await? {
             let fence = Fence {
                 step: write.id,
                 epoch,
                 version: write.version,
             };
             return Err(fence::explain(conn, fence).await?);
-        };
-        review::follow(conn, run, write, *item, closing).await?;
+        }
+        let open = finish::open_item(conn, write.id).await?;
+        review::follow(conn, run, write, open, closing).await?;
     }
     if let Some(state) = state {
         UPDATE_RUN
-            .run(conn, vec![finish::run_row(run, state, closing.at_ms)])
+            .change(conn, finish::run_row(run, state, closing.at_ms))
             .await?;
     }
     Ok(())
@@ -165,7 +159,7 @@ pub(super) async fn decide_conflict(
 async fn run_event(conn: &mut Conn<'_>, epoch: i64, id: Id, event: Id, run: &ConflictRun, at_ms: i64) -> Result<()> {
     let found = conn
         .query(
-            "SELECT id, flow_id, fingerprint FROM events WHERE id = $1",
+            "SELECT id, flow_id, fingerprint FROM events WHERE id = ?1",
             vec![Value::id(event)],
         )
         .await?;
@@ -189,28 +183,27 @@ async fn run_event(conn: &mut Conn<'_>, epoch: i64, id: Id, event: Id, run: &Con
         steps: &run.steps,
         at_ms,
     });
-    if INSERT_RUN.run(conn, vec![row]).await?.is_empty() {
+    if !INSERT_RUN.change(conn, row).await? {
         let why = format!("the key {} has a run already", run.key.as_str());
         return Err(LedgerError::Invalid {
             what: "a decision",
             why,
         });
     }
-    let steps = run
-        .steps
-        .iter()
-        .map(|step| step_row(new_id(at_ms), id, run.flow_revision, epoch, at_ms, step));
-    INSERT_STEP.run(conn, steps.collect()).await?;
+    for step in &run.steps {
+        let row = step_row(new_id(at_ms), id, run.flow_revision, epoch, at_ms, step);
+        INSERT_STEP.change(conn, row).await?;
+    }
     Ok(())
 }
 
 /// Appends evidence to an attempt that was given up. A person who looks at the step must see it before deciding, so its
 /// open item gets a new version.
 pub(super) async fn late_evidence(conn: &mut Conn<'_>, late: &LateEvidence) -> Result<()> {
-    const APPEND: &str = "UPDATE attempts SET late_evidence = $3, late_ms = $4 WHERE step_id = $1 AND number = $2
+    const APPEND: &str = "UPDATE attempts SET late_evidence = ?3, late_ms = ?4 WHERE step_id = ?1 AND number = ?2
         RETURNING step_id";
     const BUMP: &str = "UPDATE review_items SET version = version + 1
-        WHERE step_id = $1 AND closed_ms IS NULL AND step_id IS NOT NULL";
+        WHERE step_id = ?1 AND closed_ms IS NULL AND step_id IS NOT NULL";
     let attempt = late.attempt;
     let values = vec![
         Value::id(attempt.step),
@@ -228,7 +221,7 @@ pub(super) async fn late_evidence(conn: &mut Conn<'_>, late: &LateEvidence) -> R
 
 /// Adds a line to the trail.
 pub(super) async fn audit(conn: &mut Conn<'_>, entry: &AuditEntry) -> Result<()> {
-    const ADD: &str = "INSERT INTO audit (id, at_ms, who, what, subject, why) VALUES ($1, $2, $3, $4, $5, $6)";
+    const ADD: &str = "INSERT INTO audit (id, at_ms, who, what, subject, why) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let values = vec![
         Value::id(new_id(entry.at_ms)),
         Value::int(entry.at_ms),

@@ -14,15 +14,15 @@ pub(super) const DUE: &str = "SELECT steps.id, steps.run_id, steps.due_ms, steps
     FROM steps LEFT JOIN attempts ON attempts.step_id = steps.id AND attempts.number = (
       SELECT MAX(latest.number) FROM attempts AS latest
       WHERE latest.step_id = steps.id AND latest.intent_ms IS NOT NULL AND latest.ended_ms IS NULL)
-    WHERE steps.due_ms IS NOT NULL AND steps.due_ms <= $1 AND (steps.due_ms, steps.id) > ($2, $3)
-    ORDER BY steps.due_ms, steps.id LIMIT $4";
+    WHERE steps.due_ms IS NOT NULL AND steps.due_ms <= ?1 AND (steps.due_ms, steps.id) > (?2, ?3)
+    ORDER BY steps.due_ms, steps.id LIMIT ?4";
 pub(super) const NEXT_DUE: &str = "SELECT due_ms FROM steps WHERE due_ms IS NOT NULL ORDER BY due_ms LIMIT 1";
 pub(super) const LAST_INTENT: &str = "SELECT attempts.number, attempts.kind, attempts.intent_ms, attempts.send_by_ms,
       attempts.send_by_boot_ms, attempts.epoch, attempts.connector_digest, attempts.connection,
       attempts.connection_revision, attempts.origin, attempts.account, attempts.action, steps.input,
       attempts.natural_key, attempts.request_head, attempts.request_body, attempts.evidence
     FROM attempts JOIN steps ON steps.id = attempts.step_id
-    WHERE attempts.step_id = $1 AND attempts.intent_ms IS NOT NULL ORDER BY attempts.number DESC LIMIT 1";
+    WHERE attempts.step_id = ?1 AND attempts.intent_ms IS NOT NULL ORDER BY attempts.number DESC LIMIT 1";
 
 /// A stored request without its body: method, path and query, headers.
 pub(super) type RequestHead = (String, String, Vec<(String, String)>);

@@ -17,7 +17,7 @@ pub(super) async fn explain(conn: &mut Conn<'_>, fence: Fence) -> Result<LedgerE
     let Fence { step, epoch, version } = fence;
     let rows = conn
         .query(
-            "SELECT id, epoch, version FROM steps WHERE id = $1",
+            "SELECT id, epoch, version FROM steps WHERE id = ?1",
             vec![Value::id(step)],
         )
         .await?;

@@ -2,83 +2,106 @@
 
 use super::batch::Template;
 use super::fence::{self, Fence};
-use super::rows::{Row, due_ms, json_text, wait_reason};
+use super::rows::{due_ms, json_text, wait_reason};
 use super::sqlite::{Conn, Value};
 use super::{AttemptKind, NewIntent};
 use super::{LedgerError, Result};
 use oncegate_domain::id::Id;
-use std::collections::HashSet;
 
-pub(super) static INTEND_STEP: Template = Template::new(
-    "WITH v(id, epoch, version, number, state, wait_reason, in_doubt_since_ms, standing, due_ms, key_window_end_ms,
-       natural_key, input) AS (VALUES ",
-    ") UPDATE steps SET state = v.state, wait_reason = v.wait_reason, in_doubt_since_ms = v.in_doubt_since_ms,
+pub(super) static INTEND_STEP: Template<12> = Template::over(
+    &[
+        "id",
+        "epoch",
+        "version",
+        "number",
+        "state",
+        "wait_reason",
+        "in_doubt_since_ms",
+        "standing",
+        "due_ms",
+        "key_window_end_ms",
+        "natural_key",
+        "input",
+    ],
+    "UPDATE steps SET state = v.state, wait_reason = v.wait_reason, in_doubt_since_ms = v.in_doubt_since_ms,
        standing = v.standing, due_ms = v.due_ms, version = v.version + 1, last_number = v.number,
        key_window_end_ms = COALESCE(v.key_window_end_ms, steps.key_window_end_ms),
        natural_key = COALESCE(v.natural_key, steps.natural_key), input = v.input
-     FROM v WHERE steps.id = v.id AND steps.epoch = v.epoch AND steps.version = v.version
-       AND steps.last_number = v.number - 1
-     RETURNING steps.id",
+     WHERE steps.id = v.id AND steps.epoch = v.epoch AND steps.version = v.version AND steps.last_number = v.number - 1",
 );
-pub(super) static INSERT_INTENT: Template = Template::new(
-    "INSERT INTO attempts (step_id, number, kind, epoch, connector_digest, connection, connection_revision, action, origin,
-       account, natural_key, intent_ms, intent_boot_ms, send_by_ms, send_by_boot_ms, request_head, request_body, started_ms)
-     VALUES ",
+pub(super) static INSERT_INTENT: Template<18> = Template::insert(
+    "attempts",
+    &[
+        "step_id",
+        "number",
+        "kind",
+        "epoch",
+        "connector_digest",
+        "connection",
+        "connection_revision",
+        "action",
+        "origin",
+        "account",
+        "natural_key",
+        "intent_ms",
+        "intent_boot_ms",
+        "send_by_ms",
+        "send_by_boot_ms",
+        "request_head",
+        "request_body",
+        "started_ms",
+    ],
     "",
 );
 pub(super) const LATER_INTENT: &str =
-    "SELECT 1 FROM attempts WHERE connection = $1 AND action = $2 AND natural_key = $3
-    AND natural_key IS NOT NULL AND intent_ms >= $4 AND step_id <> $5 LIMIT 1";
+    "SELECT 1 FROM attempts WHERE connection = ?1 AND action = ?2 AND natural_key = ?3
+    AND natural_key IS NOT NULL AND intent_ms >= ?4 AND step_id <> ?5 LIMIT 1";
 
 /// Records intents of different runs. The step's row is the fence: an attempt is written only where it was passed.
 pub(super) async fn apply(conn: &mut Conn<'_>, intents: &[&NewIntent]) -> Result<Vec<Result<()>>> {
-    let mut overtaken = HashSet::new();
-    for intent in intents {
-        if is_overtaken(conn, intent).await? {
-            overtaken.insert(intent.step);
-        }
-    }
-    let open = || intents.iter().filter(|intent| !overtaken.contains(&intent.step));
-    let passed = INTEND_STEP
-        .run(conn, open().map(|intent| step_row(intent)).collect())
-        .await?;
-    let passed: HashSet<Id> = passed
-        .into_iter()
-        .map(|row| row.decode("steps", Row::id))
-        .collect::<Result<_>>()?;
-    let rows = open()
-        .filter(|intent| passed.contains(&intent.step))
-        .map(|intent| attempt_row(intent));
-    INSERT_INTENT.run(conn, rows.collect()).await?;
-
     let mut verdicts = Vec::with_capacity(intents.len());
     for intent in intents {
-        verdicts.push(if passed.contains(&intent.step) {
-            Ok(())
-        } else if overtaken.contains(&intent.step) {
-            Err(LedgerError::Overtaken { step: intent.step })
-        } else {
-            let fence = Fence {
-                step: intent.step,
-                epoch: intent.epoch,
-                version: intent.version,
-            };
-            Err(fence::explain(conn, fence).await?)
+        verdicts.push(match refusal(conn, intent).await? {
+            Some(refused) => Err(refused),
+            None => Ok(()),
         });
     }
     Ok(verdicts)
 }
 
+/// Writes an intent, or says why it is not written.
+async fn refusal(conn: &mut Conn<'_>, intent: &NewIntent) -> Result<Option<LedgerError>> {
+    if is_overtaken(conn, intent).await? {
+        return Ok(Some(LedgerError::Overtaken { step: intent.step }));
+    }
+    if !INTEND_STEP.change(conn, step_row(intent)).await? {
+        let fence = Fence {
+            step: intent.step,
+            epoch: intent.epoch,
+            version: intent.version,
+        };
+        return fence::explain(conn, fence).await.map(Some);
+    }
+    INSERT_INTENT.change(conn, attempt_row(intent)).await?;
+    Ok(None)
+}
+
 /// Tested where the intent is written: a newer value of the same thing may have been recorded since the executor looked.
 async fn is_overtaken(conn: &mut Conn<'_>, intent: &NewIntent) -> Result<bool> {
-    let (Some(after_ms), Some(key)) = (intent.overtaken_after_ms, intent.natural_key) else {
+    let (Some(after_ms), Some(key)) = (intent.overtaken_after_ms, &intent.natural_key) else {
         return Ok(false);
     };
-    let values = later_values(&intent.place.connection, &intent.action, &key, after_ms, intent.step);
+    let values = later_values(&intent.place.connection, &intent.action, key, after_ms, intent.step);
     Ok(!conn.query(LATER_INTENT, values).await?.is_empty())
 }
 
-pub(super) fn later_values(connection: &str, action: &str, key: &[u8; 32], after_ms: i64, step: Id) -> Vec<Value> {
+pub(super) fn later_values<'a>(
+    connection: &'a str,
+    action: &'a str,
+    key: &'a [u8; 32],
+    after_ms: i64,
+    step: Id,
+) -> Vec<Value<'a>> {
     vec![
         Value::text(connection),
         Value::text(action),
@@ -88,9 +111,9 @@ pub(super) fn later_values(connection: &str, action: &str, key: &[u8; 32], after
     ]
 }
 
-fn step_row(intent: &NewIntent) -> Vec<Value> {
+fn step_row(intent: &NewIntent) -> [Value<'_>; 12] {
     let step = &intent.step_after;
-    vec![
+    [
         Value::id(intent.step),
         Value::int(intent.epoch),
         Value::int(intent.version),
@@ -106,10 +129,10 @@ fn step_row(intent: &NewIntent) -> Vec<Value> {
     ]
 }
 
-fn attempt_row(intent: &NewIntent) -> Vec<Value> {
+fn attempt_row(intent: &NewIntent) -> [Value<'_>; 18] {
     let (place, request) = (&intent.place, &intent.request);
     let head = (&request.method, &request.path_and_query, &request.headers);
-    vec![
+    [
         Value::id(intent.step),
         Value::number(intent.number),
         Value::text(intent.kind.as_str()),

@@ -10,9 +10,9 @@ use oncegate_domain::id::Id;
 use serde_json::Value as Json;
 
 pub(super) const ALL: &str =
-    "SELECT id, at_ms, who, what, subject, why FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2";
+    "SELECT id, at_ms, who, what, subject, why FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
 pub(super) const OF_SUBJECT: &str =
-    "SELECT id, at_ms, who, what, subject, why FROM audit WHERE subject = $1 ORDER BY id LIMIT $2";
+    "SELECT id, at_ms, who, what, subject, why FROM audit WHERE subject = ?1 ORDER BY id LIMIT ?2";
 
 fn line(row: Row) -> Result<AuditLine> {
     row.decode("audit", |row| {

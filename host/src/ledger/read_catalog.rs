@@ -27,7 +27,7 @@ macro_rules! connections {
     };
 }
 const TOKENS: &str = "SELECT id, name, role, expires_ms, created_ms FROM tokens ORDER BY id";
-pub(super) const TOKEN: &str = "SELECT id, name, role, expires_ms, created_ms FROM tokens WHERE hash = $1";
+pub(super) const TOKEN: &str = "SELECT id, name, role, expires_ms, created_ms FROM tokens WHERE hash = ?1";
 
 fn flow(row: Row) -> Result<StoredFlow> {
     row.decode("flows", |row| {
@@ -122,7 +122,7 @@ pub(super) async fn all(conn: &mut Conn<'_>) -> Result<CatalogRows> {
 
 /// One revision of a flow.
 pub(super) async fn flow_revision(conn: &mut Conn<'_>, id: Id, revision: u32) -> Result<Option<StoredFlow>> {
-    const ONE: &str = flows!("WHERE flows.id = $1 AND flow_revisions.revision = $2");
+    const ONE: &str = flows!("WHERE flows.id = ?1 AND flow_revisions.revision = ?2");
     conn.query(ONE, vec![Value::id(id), Value::number(revision)])
         .await?
         .pop()
@@ -132,7 +132,7 @@ pub(super) async fn flow_revision(conn: &mut Conn<'_>, id: Id, revision: u32) ->
 
 /// One connector.
 pub(super) async fn connector(conn: &mut Conn<'_>, digest: &str) -> Result<Option<StoredConnector>> {
-    const ONE: &str = "SELECT digest, name, version, bytes, manifest FROM connectors WHERE digest = $1";
+    const ONE: &str = "SELECT digest, name, version, bytes, manifest FROM connectors WHERE digest = ?1";
     conn.query(ONE, vec![Value::text(digest)])
         .await?
         .pop()
@@ -146,7 +146,7 @@ pub(super) async fn connection_revision(
     name: &str,
     revision: u32,
 ) -> Result<Option<StoredConnection>> {
-    const ONE: &str = connections!("WHERE connections.name = $1 AND connection_revisions.revision = $2");
+    const ONE: &str = connections!("WHERE connections.name = ?1 AND connection_revisions.revision = ?2");
     conn.query(ONE, vec![Value::text(name), Value::number(revision)])
         .await?
         .pop()

@@ -26,12 +26,12 @@ macro_rules! items {
 }
 
 pub(super) const OPEN: &str =
-    items!("WHERE review_items.closed_ms IS NULL AND review_items.id < $1 ORDER BY review_items.id DESC LIMIT $2");
-pub(super) const ALL: &str = items!("WHERE review_items.id < $1 ORDER BY review_items.id DESC LIMIT $2");
-pub(super) const ONE: &str = items!("WHERE review_items.id = $1");
-pub(super) const OF_RUN: &str = items!("WHERE review_items.run_id = $1 ORDER BY review_items.id");
+    items!("WHERE review_items.closed_ms IS NULL AND review_items.id < ?1 ORDER BY review_items.id DESC LIMIT ?2");
+pub(super) const ALL: &str = items!("WHERE review_items.id < ?1 ORDER BY review_items.id DESC LIMIT ?2");
+pub(super) const ONE: &str = items!("WHERE review_items.id = ?1");
+pub(super) const OF_RUN: &str = items!("WHERE review_items.run_id = ?1 ORDER BY review_items.id");
 pub(super) const OF_STEP: &str =
-    items!("WHERE review_items.step_id = $1 AND review_items.step_id IS NOT NULL AND review_items.closed_ms IS NULL");
+    items!("WHERE review_items.step_id = ?1 AND review_items.step_id IS NOT NULL AND review_items.closed_ms IS NULL");
 
 fn item(row: Row) -> Result<ReviewItem> {
     row.decode("review_items", |row| {

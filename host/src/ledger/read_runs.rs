@@ -15,22 +15,22 @@ use serde_json::Value as Json;
 
 pub(super) const SUMMARY: &str = "SELECT runs.id, runs.flow_id, flows.name, runs.event_key, runs.context, runs.state,
       runs.duplicates, runs.created_ms, runs.finished_ms, runs.flow_revision, runs.event_id
-    FROM runs JOIN flows ON flows.id = runs.flow_id WHERE runs.id = $1";
+    FROM runs JOIN flows ON flows.id = runs.flow_id WHERE runs.id = ?1";
 pub(super) const EVENT: &str = "SELECT id, received_ms, source, verified_by, signed_digest, headers, query,
       content_type, content_encoding, body
-    FROM events WHERE id = $1";
+    FROM events WHERE id = ?1";
 pub(super) const STEPS: &str = "SELECT id, run_id, ordinal, name, role, item, correction, connection, action, standing,
       state, in_doubt_since_ms, version, epoch, due_ms, last_number, key_window_end_ms, natural_key, last_error, input,
       output, reference
-    FROM steps WHERE run_id = $1 ORDER BY ordinal";
+    FROM steps WHERE run_id = ?1 ORDER BY ordinal";
 pub(super) const ATTEMPTS: &str = "SELECT number, kind, connector_digest, connection, connection_revision, origin,
       account, intent_ms, send_by_ms, request_head, request_body, evidence, status, report, outcome, finding, message,
       started_ms, ended_ms, late_evidence, late_ms
-    FROM attempts WHERE step_id = $1 ORDER BY number";
+    FROM attempts WHERE step_id = ?1 ORDER BY number";
 pub(super) const AGAIN: &str = "SELECT id, received_ms, source, verified_by, kind FROM events
-    WHERE run_id = $1 AND kind <> 'first' ORDER BY id LIMIT $2";
+    WHERE run_id = ?1 AND kind <> 'first' ORDER BY id LIMIT ?2";
 pub(super) const RESULT: &str = "SELECT steps.id, runs.state, steps.name, steps.role, steps.output
-    FROM runs JOIN steps ON steps.run_id = runs.id WHERE runs.id = $1 ORDER BY steps.ordinal";
+    FROM runs JOIN steps ON steps.run_id = runs.id WHERE runs.id = ?1 ORDER BY steps.ordinal";
 
 /// A run with what the executor needs to go on.
 pub(super) async fn load(conn: &mut Conn<'_>, run: Id) -> Result<Option<StoredRun>> {
@@ -252,17 +252,17 @@ pub(super) async fn result(conn: &mut Conn<'_>, run: Id) -> Result<Option<RunRes
 }
 
 /// The listing's statement and values: only the conditions that were asked for, so that each finds its index.
-pub(super) fn list_query(filter: &RunFilter, page: Page) -> (String, Vec<Value>) {
+pub(super) fn list_query(filter: &RunFilter, page: Page) -> (String, Vec<Value<'static>>) {
     let mut sql = String::from(
         "SELECT runs.id, runs.flow_id, flows.name, runs.event_key, runs.context, runs.state, runs.duplicates,
            runs.created_ms, runs.finished_ms
          FROM runs JOIN flows ON flows.id = runs.flow_id WHERE TRUE",
     );
     let mut values = Vec::new();
-    let mut and = |condition: &str, value: Value| {
+    let mut and = |condition: &str, value: Value<'static>| {
         values.push(value);
         sql.push_str(" AND ");
-        sql.push_str(&condition.replace('#', &format!("${}", values.len())));
+        sql.push_str(&condition.replace('#', &format!("?{}", values.len())));
     };
     if let Some(after) = page.after {
         and("runs.id < #", Value::id(after));

@@ -7,13 +7,13 @@ use oncegate_domain::id::Id;
 use oncegate_domain::step::State;
 
 const OPEN: &str = "INSERT INTO review_items (id, version, run_id, step_id, reason, may_exist, opened_ms)
-    VALUES ($1, 1, $2, $3, $4, $5, $6)";
-const CHANGE: &str = "UPDATE review_items SET version = version + 1, reason = $2, may_exist = $3
-    WHERE id = $1 AND closed_ms IS NULL";
-const CLOSE: &str = "UPDATE review_items SET version = version + 1, closed_ms = $3, action = $4, who = $5, why = $6,
-    stated_absent = $7, new_run_id = $8 WHERE id = $1 AND version = COALESCE($2, version) AND closed_ms IS NULL
+    VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6)";
+const CHANGE: &str = "UPDATE review_items SET version = version + 1, reason = ?2, may_exist = ?3
+    WHERE id = ?1 AND closed_ms IS NULL";
+const CLOSE: &str = "UPDATE review_items SET version = version + 1, closed_ms = ?3, action = ?4, who = ?5, why = ?6,
+    stated_absent = ?7, new_run_id = ?8 WHERE id = ?1 AND version = COALESCE(?2, version) AND closed_ms IS NULL
     RETURNING id, run_id, step_id, event_id";
-const LINK: &str = "UPDATE steps SET review_item = $2 WHERE id = $1";
+const LINK: &str = "UPDATE steps SET review_item = ?2 WHERE id = ?1";
 
 /// How an item is closed.
 pub(super) struct Closing<'a> {
@@ -123,7 +123,7 @@ pub(super) async fn close(conn: &mut Conn<'_>, item: Id, version: Option<i64>, c
         });
     }
     let known = conn
-        .query("SELECT id FROM review_items WHERE id = $1", vec![Value::id(item)])
+        .query("SELECT id FROM review_items WHERE id = ?1", vec![Value::id(item)])
         .await?;
     Err(if known.is_empty() {
         LedgerError::NotFound {

@@ -8,6 +8,7 @@ use oncegate_domain::step::{State, Step};
 use serde::Serialize;
 use serde::de::value::{Error as WordError, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
+use std::borrow::Cow;
 
 /// A stored value.
 #[derive(Clone, Debug)]
@@ -246,49 +247,49 @@ pub(super) fn due_ms(step: &Step, given_ms: Option<i64>, now_ms: i64) -> Option<
     }
 }
 
-/// Values for placeholders, named by kind.
-impl Value {
-    pub(super) fn int(value: i64) -> Value {
+/// Values for placeholders, named by kind. Text and bytes are borrowed where they can be: a row is bound at once.
+impl<'a> Value<'a> {
+    pub(super) fn int(value: i64) -> Self {
         Value::Int(Some(value))
     }
 
-    pub(super) fn flag(value: bool) -> Value {
+    pub(super) fn flag(value: bool) -> Self {
         Value::Int(Some(value.into()))
     }
 
-    pub(super) fn number(value: u32) -> Value {
+    pub(super) fn number(value: u32) -> Self {
         Value::Int(Some(value.into()))
     }
 
-    pub(super) fn text(value: impl Into<String>) -> Value {
+    pub(super) fn text(value: impl Into<Cow<'a, str>>) -> Self {
         Value::Text(Some(value.into()))
     }
 
-    pub(super) fn opt_text<T: Into<String>>(value: Option<T>) -> Value {
+    pub(super) fn opt_text<T: Into<Cow<'a, str>>>(value: Option<T>) -> Self {
         Value::Text(value.map(Into::into))
     }
 
-    pub(super) fn bytes(value: &[u8]) -> Value {
-        Value::Bytes(Some(value.to_vec()))
+    pub(super) fn bytes(value: &'a [u8]) -> Self {
+        Value::Bytes(Some(Cow::Borrowed(value)))
     }
 
-    pub(super) fn opt_bytes(value: Option<&[u8]>) -> Value {
-        Value::Bytes(value.map(<[u8]>::to_vec))
+    pub(super) fn opt_bytes(value: Option<&'a [u8]>) -> Self {
+        Value::Bytes(value.map(Cow::Borrowed))
     }
 
-    pub(super) fn id(value: Id) -> Value {
-        Value::Bytes(Some(value.to_bytes().to_vec()))
+    pub(super) fn id(value: Id) -> Self {
+        Value::Id(Some(value.to_bytes()))
     }
 
-    pub(super) fn opt_id(value: Option<Id>) -> Value {
-        Value::Bytes(value.map(|id| id.to_bytes().to_vec()))
+    pub(super) fn opt_id(value: Option<Id>) -> Self {
+        Value::Id(value.map(Id::to_bytes))
     }
 
-    pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> Value {
-        Value::Text(Some(json_text(value)))
+    pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> Self {
+        Value::Text(Some(json_text(value).into()))
     }
 
-    pub(super) fn opt_json<T: Serialize>(value: Option<&T>) -> Value {
-        Value::Text(value.map(json_text))
+    pub(super) fn opt_json<T: Serialize>(value: Option<&T>) -> Self {
+        Value::Text(value.map(|value| json_text(value).into()))
     }
 }

@@ -20,8 +20,8 @@ fn entry(at_ms: i64, who: &str, what: &str, subject: &str) -> AuditEntry {
 /// Stores a flow; returns its stable id and its revision.
 pub(super) async fn flow(conn: &mut Conn<'_>, flow: &NewFlow) -> Result<(Id, u32)> {
     const ADD: &str = "INSERT INTO flows (id, name, active, revision, renamed_from, created_ms)
-        VALUES ($1, $2, 1, 0, NULL, $3)";
-    const RENAME: &str = "UPDATE flows SET name = $2, renamed_from = $3 WHERE id = $1";
+        VALUES (?1, ?2, 1, 0, NULL, ?3)";
+    const RENAME: &str = "UPDATE flows SET name = ?2, renamed_from = ?3 WHERE id = ?1";
     let mut known = find_flow(conn, &flow.name).await?;
     if known.is_none()
         && let Some(before) = &flow.renamed_from
@@ -55,7 +55,7 @@ pub(super) async fn flow(conn: &mut Conn<'_>, flow: &NewFlow) -> Result<(Id, u32
 async fn find_flow(conn: &mut Conn<'_>, name: &str) -> Result<Option<(Id, u32)>> {
     let rows = conn
         .query(
-            "SELECT id, revision FROM flows WHERE name = $1",
+            "SELECT id, revision FROM flows WHERE name = ?1",
             vec![Value::text(name)],
         )
         .await?;
@@ -67,23 +67,28 @@ async fn find_flow(conn: &mut Conn<'_>, name: &str) -> Result<Option<(Id, u32)>>
 
 async fn flow_revision(conn: &mut Conn<'_>, id: Id, revision: u32, flow: &NewFlow) -> Result<u32> {
     const SAME: &str = "SELECT revision FROM flow_revisions
-        WHERE flow_id = $1 AND revision = $2 AND source = $3 AND examples = $4";
+        WHERE flow_id = ?1 AND revision = ?2 AND source = ?3 AND examples = ?4";
     const ADD: &str = "INSERT INTO flow_revisions (flow_id, revision, source, examples, saved_ms, saved_by)
-        VALUES ($1, $2, $3, $4, $5, $6)";
-    const USE: &str = "UPDATE flows SET revision = $2, active = 1 WHERE id = $1";
-    let text = |text: &str| Value::text(text);
-    let examples = json_text(&flow.examples);
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    const USE: &str = "UPDATE flows SET revision = ?2, active = 1 WHERE id = ?1";
+    let (source, examples) = (flow.source.as_str(), json_text(&flow.examples));
     let same = vec![
         Value::id(id),
         Value::number(revision),
-        text(&flow.source),
-        text(&examples),
+        Value::text(source),
+        Value::text(examples.as_str()),
     ];
     let mut now = revision;
     if conn.query(SAME, same).await?.is_empty() {
         now += 1;
-        let mut values = vec![Value::id(id), Value::number(now), text(&flow.source), text(&examples)];
-        values.extend([Value::int(flow.at_ms), text(&flow.who)]);
+        let values = vec![
+            Value::id(id),
+            Value::number(now),
+            Value::text(source),
+            Value::text(examples),
+            Value::int(flow.at_ms),
+            Value::text(flow.who.as_str()),
+        ];
         conn.query(ADD, values).await?;
     }
     conn.query(USE, vec![Value::id(id), Value::number(now)]).await?;
@@ -93,7 +98,7 @@ async fn flow_revision(conn: &mut Conn<'_>, id: Id, revision: u32, flow: &NewFlo
 /// Stores a connector; the same digest is the same bytes.
 pub(super) async fn connector(conn: &mut Conn<'_>, connector: &NewConnector) -> Result<()> {
     const ADD: &str = "INSERT INTO connectors (digest, name, version, bytes, manifest, added_ms, added_by)
-        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (digest) DO NOTHING RETURNING digest";
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (digest) DO NOTHING RETURNING digest";
     let values = vec![
         Value::text(connector.digest.as_str()),
         Value::text(connector.name.as_str()),
@@ -116,14 +121,14 @@ pub(super) async fn connector(conn: &mut Conn<'_>, connector: &NewConnector) -> 
 
 /// Stores a connection; returns its revision.
 pub(super) async fn connection(conn: &mut Conn<'_>, connection: &NewConnection) -> Result<u32> {
-    const ADD: &str = "INSERT INTO connections (name, active, revision, created_ms) VALUES ($1, 1, 0, $2)
+    const ADD: &str = "INSERT INTO connections (name, active, revision, created_ms) VALUES (?1, 1, 0, ?2)
         ON CONFLICT (name) DO NOTHING";
-    const NOW: &str = "SELECT name, revision FROM connections WHERE name = $1";
+    const NOW: &str = "SELECT name, revision FROM connections WHERE name = ?1";
     const SAME: &str = "SELECT revision FROM connection_revisions
-        WHERE name = $1 AND revision = $2 AND source = $3 AND digest = $4 AND flows = $5";
+        WHERE name = ?1 AND revision = ?2 AND source = ?3 AND digest = ?4 AND flows = ?5";
     const REVISE: &str = "INSERT INTO connection_revisions (name, revision, source, digest, flows, saved_ms, saved_by)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    const USE: &str = "UPDATE connections SET revision = $2, active = 1 WHERE name = $1";
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    const USE: &str = "UPDATE connections SET revision = ?2, active = 1 WHERE name = ?1";
     let name = || Value::text(connection.name.as_str());
     conn.query(ADD, vec![name(), Value::int(connection.at_ms)]).await?;
     let row = conn.query(NOW, vec![name()]).await?.into_iter().next();
@@ -190,7 +195,7 @@ pub(super) async fn installation(conn: &mut Conn<'_>, change: &InstallationChang
 }
 
 pub(super) async fn deactivate_flow(conn: &mut Conn<'_>, what: &Deactivate) -> Result<()> {
-    const OFF: &str = "UPDATE flows SET active = 0 WHERE name = $1 RETURNING name";
+    const OFF: &str = "UPDATE flows SET active = 0 WHERE name = ?1 RETURNING name";
     if conn.query(OFF, vec![Value::text(what.name.as_str())]).await?.is_empty() {
         return Err(not_found("flow", &what.name));
     }
@@ -198,7 +203,7 @@ pub(super) async fn deactivate_flow(conn: &mut Conn<'_>, what: &Deactivate) -> R
 }
 
 pub(super) async fn deactivate_connection(conn: &mut Conn<'_>, what: &Deactivate) -> Result<()> {
-    const OFF: &str = "UPDATE connections SET active = 0 WHERE name = $1 RETURNING name";
+    const OFF: &str = "UPDATE connections SET active = 0 WHERE name = ?1 RETURNING name";
     if conn.query(OFF, vec![Value::text(what.name.as_str())]).await?.is_empty() {
         return Err(not_found("connection", &what.name));
     }
@@ -215,7 +220,7 @@ fn not_found(what: &'static str, id: &str) -> LedgerError {
 /// Stores a token's hash.
 pub(super) async fn token(conn: &mut Conn<'_>, token: &NewToken) -> Result<Id> {
     const ADD: &str = "INSERT INTO tokens (id, name, hash, role, expires_ms, created_ms)
-        VALUES ($1, $2, $3, $4, $5, $6)";
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let id = new_id(token.at_ms);
     let values = vec![
         Value::id(id),
@@ -231,7 +236,7 @@ pub(super) async fn token(conn: &mut Conn<'_>, token: &NewToken) -> Result<Id> {
 
 /// Forgets a token.
 pub(super) async fn revoke_token(conn: &mut Conn<'_>, id: Id, what: &Deactivate) -> Result<()> {
-    const DROP: &str = "DELETE FROM tokens WHERE id = $1 RETURNING id, name";
+    const DROP: &str = "DELETE FROM tokens WHERE id = ?1 RETURNING id, name";
     let row = conn.query(DROP, vec![Value::id(id)]).await?.into_iter().next();
     let row = row.ok_or_else(|| not_found("token", &what.name))?;
     let name = row.decode("tokens", |row: &mut Row| {

@@ -44,7 +44,7 @@ async fn migrate_within(connection: &mut WriterConnection, now_ms: i64) -> Resul
     for (place, text) in MIGRATIONS.iter().enumerate().skip(version) {
         conn.script(text).await?;
         let values = vec![Value::int(place as i64 + 1), Value::int(now_ms)];
-        conn.query("INSERT INTO migrations (version, applied_ms) VALUES ($1, $2)", values)
+        conn.query("INSERT INTO migrations (version, applied_ms) VALUES (?1, ?2)", values)
             .await?;
     }
     Ok(())
@@ -53,9 +53,9 @@ async fn migrate_within(connection: &mut WriterConnection, now_ms: i64) -> Resul
 /// Makes the installation at the first start, and begins a new epoch at every start.
 pub(super) async fn begin_epoch(connection: &mut WriterConnection, now_ms: i64) -> Result<(Installation, i64)> {
     const MAKE: &str = "INSERT INTO installation (one, id, secret, incarnation, position, created_ms)
-        VALUES (1, $1, $2, 1, 0, $3) ON CONFLICT (one) DO NOTHING";
+        VALUES (1, ?1, ?2, 1, 0, ?3) ON CONFLICT (one) DO NOTHING";
     const BEGIN: &str = "INSERT INTO hosts (epoch, name, started_ms)
-        SELECT COALESCE(MAX(epoch), 0) + 1, $1, $2 FROM hosts RETURNING epoch";
+        SELECT COALESCE(MAX(epoch), 0) + 1, ?1, ?2 FROM hosts RETURNING epoch";
     let id: Id = new_id(now_ms);
     let secret: [u8; 32] = random();
     connection.begin().await?;

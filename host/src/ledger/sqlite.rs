@@ -1,13 +1,19 @@
 //! What is SQLite's own: how the file is opened, which errors mean what, how values are bound and read. Everything else
 //! in the ledger speaks to it in [`Value`]s, so that a second backend is a second file like this one.
+//!
+//! Two libraries stand before the one SQLite: readers go through sqlx, which hands each statement to a thread of its own
+//! and each row back; the writer, which runs a dozen small statements per event, calls SQLite where it stands
+//! (docs/decisions/0009).
+
+mod reader;
+mod writer;
+
+pub(super) use reader::{Readers, Snapshot};
+pub(super) use writer::WriterConnection;
 
 use super::LedgerError;
-use super::rows::{Cell, Row};
-use sqlx::sqlite::{
-    SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
-    SqliteRow, SqliteSynchronous,
-};
-use sqlx::{Arguments, AssertSqlSafe, ConnectOptions, Connection, Row as _, Sqlite, Transaction, TypeInfo, ValueRef};
+use super::rows::Row;
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +21,21 @@ use std::time::Duration;
 /// Older ones can lose a WAL write in a race between a writer and readers.
 const VERSION_MIN: (u32, u32, u32) = (3, 51, 3);
 /// Another connection holds the write lock only for a checkpoint.
-const BUSY_MS_MAX: u64 = 5_000;
-/// Every statement of the ledger in every one of its sizes stays prepared.
-const STATEMENTS_MAX: usize = 400;
-const READERS_MAX: u32 = 4;
+const BUSY_MAX: Duration = Duration::from_secs(5);
+/// Every statement of the ledger stays prepared.
+const STATEMENTS_MAX: usize = 200;
 const PAGES_MAX: u32 = 4_294_967_294;
 
 /// A value for a placeholder. Each kind has its own null, which other backends need.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(super) enum Value<'a> {
     Int(Option<i64>),
-    Text(Option<String>),
-    Bytes(Option<Vec<u8>>),
+    Text(Option<Cow<'a, str>>),
+    Bytes(Option<Cow<'a, [u8]>>),
+    Id(Option<[u8; 16]>),
 }
 
-/// A statement: fixed text, or text that was built once for a number of rows.
+/// A statement: fixed text, or text that was built for what is asked.
 #[derive(Clone, Debug)]
 pub(super) enum Sql {
     Fixed(&'static str),
@@ -55,6 +61,18 @@ pub(super) enum DbError {
     Other(String),
 }
 
+impl DbError {
+    /// By SQLite's result code; the low byte is the primary one, see <https://sqlite.org/rescode.html>.
+    fn of_code(code: Option<i32>, text: String) -> Self {
+        match code.map(|code| code & 0xff) {
+            Some(8 | 13) => DbError::Unwritable(text), // SQLITE_READONLY, SQLITE_FULL
+            Some(19) => DbError::Constraint(text),     // SQLITE_CONSTRAINT
+            Some(10 | 11 | 26) => DbError::Io(text),   // SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB
+            Some(_) | None => DbError::Other(text),
+        }
+    }
+}
+
 impl From<DbError> for LedgerError {
     fn from(error: DbError) -> Self {
         match error {
@@ -66,134 +84,37 @@ impl From<DbError> for LedgerError {
     }
 }
 
-impl From<sqlx::Error> for DbError {
-    fn from(error: sqlx::Error) -> Self {
-        let text = error.to_string();
-        let code = error
-            .as_database_error()
-            .and_then(|e| e.code())
-            .and_then(|code| code.parse::<u32>().ok());
-        // The low byte is the primary result code, see https://sqlite.org/rescode.html.
-        match code.map(|code| code & 0xff) {
-            Some(8 | 13) => DbError::Unwritable(text), // SQLITE_READONLY, SQLITE_FULL
-            Some(19) => DbError::Constraint(text),     // SQLITE_CONSTRAINT
-            Some(10 | 11 | 26) => DbError::Io(text),   // SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB
-            _ if matches!(error, sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed) => DbError::Io(text),
-            _ => DbError::Other(text),
-        }
-    }
+/// Something that statements can be run on. Placeholders are `?1`, `?2`, …
+pub(super) enum Conn<'a> {
+    /// The writer's connection: a statement runs on this thread, and no future of it ever waits.
+    Writer(&'a mut WriterConnection),
+    /// A reader's snapshot.
+    Reader(&'a mut Snapshot),
 }
-
-/// How the place of the next value is written in a statement that is built, where values come in the order of their places.
-/// Without its number: SQLite takes `$7` for a name, and sqlx asks it for the name of each place, for which it goes through
-/// all of them. A statement over 64 rows has a thousand.
-pub(super) fn placeholder(_number: usize) -> &'static str {
-    "?"
-}
-
-/// Something that statements can be run on: the writer's connection, or a reader's snapshot.
-pub(super) struct Conn<'a>(&'a mut SqliteConnection);
 
 impl Conn<'_> {
     /// Runs a prepared statement and returns its rows.
-    pub(super) async fn query(&mut self, sql: impl Into<Sql>, values: Vec<Value>) -> Result<Vec<Row>, DbError> {
-        let query = match sql.into() {
-            Sql::Fixed(text) => sqlx::query_with(text, arguments(values)?),
-            Sql::Built(text) => sqlx::query_with(AssertSqlSafe(text), arguments(values)?),
-        };
-        query.fetch_all(&mut *self.0).await?.into_iter().map(row).collect()
+    pub(super) async fn query(&mut self, sql: impl Into<Sql>, values: Vec<Value<'_>>) -> Result<Vec<Row>, DbError> {
+        match self {
+            Conn::Writer(writer) => writer.query(sql.into(), &values),
+            Conn::Reader(snapshot) => snapshot.query(sql.into(), values).await,
+        }
+    }
+
+    /// Runs a prepared statement that changes something; how many rows it changed.
+    pub(super) async fn change(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, DbError> {
+        match self {
+            Conn::Writer(writer) => writer.change(sql, values),
+            Conn::Reader(_) => Err(DbError::Other("a reader changes nothing".into())),
+        }
     }
 
     /// Runs statements without placeholders.
     pub(super) async fn script(&mut self, text: &'static str) -> Result<(), DbError> {
-        sqlx::raw_sql(text).execute(&mut *self.0).await?;
-        Ok(())
-    }
-}
-
-fn arguments(values: Vec<Value>) -> Result<SqliteArguments, DbError> {
-    let mut arguments = SqliteArguments::default();
-    arguments.reserve(values.len(), 0);
-    for value in values {
-        let added = match value {
-            Value::Int(value) => arguments.add(value),
-            Value::Text(value) => arguments.add(value),
-            Value::Bytes(value) => arguments.add(value),
-        };
-        added.map_err(|error| DbError::Other(format!("a value cannot be bound: {error}")))?;
-    }
-    Ok(arguments)
-}
-
-fn row(row: SqliteRow) -> Result<Row, DbError> {
-    let mut cells = Vec::with_capacity(row.len());
-    for place in 0..row.len() {
-        let raw = row.try_get_raw(place)?;
-        // The value's own type, not the column's: it is what was stored.
-        let cell = if raw.is_null() {
-            Cell::Null
-        } else {
-            match raw.type_info().name() {
-                "INTEGER" => Cell::Int(row.try_get_unchecked(place)?),
-                "TEXT" => Cell::Text(row.try_get_unchecked(place)?),
-                _ => Cell::Bytes(row.try_get_unchecked(place)?),
-            }
-        };
-        cells.push(cell);
-    }
-    Ok(Row::new(cells))
-}
-
-/// The one connection that writes.
-pub(super) struct WriterConnection(SqliteConnection);
-
-impl WriterConnection {
-    pub(super) fn conn(&mut self) -> Conn<'_> {
-        Conn(&mut self.0)
-    }
-
-    /// The write lock is taken at once, so that no statement in between can find the ledger busy.
-    pub(super) async fn begin(&mut self) -> Result<(), DbError> {
-        self.conn().query("BEGIN IMMEDIATE", Vec::new()).await.map(drop)
-    }
-
-    pub(super) async fn commit(&mut self) -> Result<(), DbError> {
-        self.conn().query("COMMIT", Vec::new()).await.map(drop)
-    }
-
-    /// Ends the transaction without it. SQLite has done so by itself after some errors; that is no error here.
-    pub(super) async fn rollback(&mut self) -> Result<(), DbError> {
-        match self.conn().query("ROLLBACK", Vec::new()).await {
-            Err(DbError::Other(why)) if why.contains("no transaction is active") => Ok(()),
-            other => other.map(drop),
+        match self {
+            Conn::Writer(writer) => writer.script(text),
+            Conn::Reader(_) => Err(DbError::Other("a reader changes nothing".into())),
         }
-    }
-
-    pub(super) async fn close(self) -> Result<(), DbError> {
-        Ok(self.0.close().await?)
-    }
-}
-
-/// Connections that only read, each in its own snapshot.
-#[derive(Clone, Debug)]
-pub(super) struct Readers(SqlitePool);
-
-/// A consistent view: all its statements see one commit.
-pub(super) struct Snapshot(Transaction<'static, Sqlite>);
-
-impl Readers {
-    pub(super) async fn snapshot(&self) -> Result<Snapshot, DbError> {
-        Ok(Snapshot(self.0.begin().await?))
-    }
-
-    pub(super) async fn close(&self) {
-        self.0.close().await;
-    }
-}
-
-impl Snapshot {
-    pub(super) fn conn(&mut self) -> Conn<'_> {
-        Conn(&mut self.0)
     }
 }
 
@@ -204,33 +125,10 @@ pub(super) fn page_limit(pages: Option<u32>) -> Sql {
 }
 
 /// Opens the file for the writer and its readers.
-pub(super) async fn open(file: &Path) -> Result<(WriterConnection, Readers), String> {
-    check_version(&sqlite_version())?;
-    let options = SqliteConnectOptions::new()
-        .filename(file)
-        .create_if_missing(true)
-        .foreign_keys(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(Duration::from_millis(BUSY_MS_MAX))
-        .statement_cache_capacity(STATEMENTS_MAX)
-        .pragma("cache_size", "-16000")
-        .pragma("temp_store", "memory")
-        .disable_statement_logging();
-    let writer = options
-        .connect()
-        .await
-        .map_err(|error| format!("{}: {error}", file.display()))?;
-    // Not opened read-only: a reader of a WAL must be able to write its shared index.
-    let readers = options.pragma("query_only", "1").pragma("cache_size", "-4000");
-    let readers = SqlitePoolOptions::new()
-        .max_connections(READERS_MAX)
-        .connect_lazy_with(readers);
-    Ok((WriterConnection(writer), Readers(readers)))
-}
-
-fn sqlite_version() -> String {
-    libsqlite3_sys::SQLITE_VERSION.to_str().unwrap_or_default().to_owned()
+pub(super) fn open(file: &Path) -> Result<(WriterConnection, Readers), String> {
+    check_version(rusqlite::version())?;
+    let writer = WriterConnection::open(file).map_err(|error| format!("{}: {error:?}", file.display()))?;
+    Ok((writer, Readers::of(file)))
 }
 
 fn check_version(version: &str) -> Result<(), String> {
@@ -251,7 +149,7 @@ mod tests {
 
     #[test]
     fn an_sqlite_that_can_lose_writes_is_refused() {
-        assert!(check_version(&sqlite_version()).is_ok());
+        assert!(check_version(rusqlite::version()).is_ok());
         assert!(check_version("3.51.3").is_ok());
         assert!(check_version("4.0").is_ok());
         assert!(check_version("3.51.2").unwrap_err().contains("3.51.3"));

@@ -9,14 +9,16 @@ use super::{LedgerError, Result, WriterCounts, accept, finish, intend};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 /// Commands that may wait; more senders wait for room.
 pub(super) const COMMANDS_WAITING_MAX: usize = 4_096;
 /// Commands of one transaction: bounds how long the first of them waits.
 const COMMANDS_PER_COMMIT_MAX: usize = 256;
-/// How often the writer lets others run while it knows that they are about to send.
-const YIELDS_MAX: usize = 8;
+/// How often, and how long each time, the writer waits while it knows that others are about to send.
+const LINGERS_MAX: usize = 8;
+const LINGER: Duration = Duration::from_micros(50);
 
 /// What the writer did, for the outside.
 #[derive(Debug, Default)]
@@ -36,7 +38,7 @@ impl Counters {
     }
 }
 
-/// The writer's task.
+/// The writer, on a thread of its own: SQLite blocks while it flushes.
 pub(super) struct Writer {
     pub connection: WriterConnection,
     pub queue: mpsc::Receiver<Command>,
@@ -50,12 +52,22 @@ pub(super) struct Writer {
 }
 
 impl Writer {
+    /// Begins to write.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(super) fn start(self) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Handle::current();
+        let thread = std::thread::Builder::new().name("ledger".to_owned());
+        thread.spawn(move || runtime.block_on(self.run())).map(drop)
+    }
+
     /// Runs until closed, until every handle is gone, or until the ledger can no longer be trusted.
-    pub(super) async fn run(mut self) {
+    async fn run(mut self) {
         let mut group_before = 1;
         let mut closers = Vec::new();
         while let Some(first) = self.queue.recv().await {
-            let mut group = self.gather(first, group_before / 2).await;
+            let mut group = self.gather(first, group_before / 2);
             group_before = group.len();
             closers.extend(group.extract_if(.., |command| matches!(command, Command::Close(_))));
             if let Err(why) = self.commit(group).await {
@@ -79,11 +91,11 @@ impl Writer {
     }
 
     /// The first command and all that wait behind it. Where the group before was larger, its senders were just woken
-    /// and are about to send what follows: they are let run a few times first, so that their next commands share a
-    /// flush. No timer: it would be coarser than the flush itself.
-    async fn gather(&mut self, first: Command, expected: usize) -> Vec<Command> {
+    /// and are about to send what follows: a commit costs as much as a dozen commands, so they get a fraction of a
+    /// millisecond to share it. A lone command waits for nobody.
+    fn gather(&mut self, first: Command, expected: usize) -> Vec<Command> {
         let mut group = vec![first];
-        for _ in 0..YIELDS_MAX {
+        for _ in 0..LINGERS_MAX {
             while group.len() < COMMANDS_PER_COMMIT_MAX {
                 let Ok(command) = self.queue.try_recv() else { break };
                 group.push(command);
@@ -91,7 +103,7 @@ impl Writer {
             if group.len() >= expected {
                 break;
             }
-            tokio::task::yield_now().await;
+            std::thread::sleep(LINGER);
         }
         group
     }
@@ -224,7 +236,7 @@ impl Writer {
         let done = accept::apply(&mut conn, self.epoch, &accepts).await?;
         at.iter()
             .zip(done)
-            .for_each(|(at, done)| verdicts[*at] = Some(done.map(Done::Accepted)));
+            .for_each(|(at, done)| verdicts[*at] = Some(Ok(Done::Accepted(done))));
         let (at, intents): (Vec<_>, Vec<_>) = intents.into_iter().unzip();
         let done = intend::apply(&mut conn, &intents).await?;
         at.iter()

@@ -14,7 +14,7 @@ struct Reserved {
 
 const RESERVED: [Reserved; 4] = [
     Reserved {
-        words: &["sqlx", "libsqlite3_sys"],
+        words: &["sqlx", "rusqlite", "libsqlite3_sys"],
         only: &["host/src/ledger"],
         in_tests_too: true,
         why: "only the ledger talks to a database",

@@ -1,7 +1,6 @@
 //! History costs nothing: every statement of the hot path finds its rows by an index.
 
 use super::*;
-use crate::ledger::batch::Template;
 use crate::ledger::sqlite::Sql;
 use crate::ledger::{accept as a, due, finish as f, intend as i, read_audit, read_catalog, read_review, read_runs};
 
@@ -48,26 +47,22 @@ async fn check(house: &House, sql: &str, expected: &[&str]) {
 #[tokio::test]
 async fn every_statement_of_the_hot_path_uses_an_index() {
     let house = house().await;
-    let mut templates: Vec<(&Template, usize, &[&str])> = vec![
-        (&a::FIND_SIGNED, 3, &["USING INDEX events_signed"]),
-        (&a::FIND_KEY, 3, &["SEARCH runs"]),
-        (&a::COUNT_DUPLICATES, 2, &["SEARCH runs"]),
-        (&i::INTEND_STEP, 12, &["SEARCH steps"]),
-        (&f::UPDATE_STEP, 14, &["SEARCH steps"]),
-        (&f::END_INTENT, 10, &["SEARCH attempts"]),
-        (&f::UPDATE_RUN, 3, &["SEARCH runs"]),
-    ];
-    templates.extend([
-        (&a::INSERT_RUN, 12, [].as_slice()),
-        (&a::INSERT_EVENT, 14, [].as_slice()),
-        (&a::INSERT_STEP, 19, [].as_slice()),
-        (&i::INSERT_INTENT, 18, [].as_slice()),
-        (&f::INSERT_ATTEMPT, 17, [].as_slice()),
-    ]);
-    for (template, width, expected) in templates {
-        for size in [1, 64] {
-            check(&house, &template.build(size, width), expected).await;
-        }
+    for (sql, expected) in [
+        (a::FIND_SIGNED.sql(), ["USING INDEX events_signed"].as_slice()),
+        (a::FIND_KEY.sql(), &["SEARCH runs"]),
+        (a::COUNT_DUPLICATE.sql(), &["SEARCH runs"]),
+        (a::INSERT_RUN.sql(), &[]),
+        (a::INSERT_EVENT.sql(), &[]),
+        (a::INSERT_STEP.sql(), &[]),
+        (i::INTEND_STEP.sql(), &["SEARCH steps"]),
+        (i::INSERT_INTENT.sql(), &[]),
+        (f::UPDATE_STEP.sql(), &["SEARCH steps"]),
+        (f::OPEN_ITEM.sql(), &["INDEX review_step"]),
+        (f::END_INTENT.sql(), &["SEARCH attempts"]),
+        (f::INSERT_ATTEMPT.sql(), &[]),
+        (f::UPDATE_RUN.sql(), &["SEARCH runs"]),
+    ] {
+        check(&house, sql, expected).await;
     }
 }
 

@@ -1,0 +1,116 @@
+//! The one connection that writes, through rusqlite: statements run on the writer's own thread.
+
+use super::{BUSY_MAX, Conn, DbError, STATEMENTS_MAX, Sql, Value};
+use crate::ledger::rows::{Cell, Row};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, ToSql};
+use std::path::Path;
+
+/// The log is moved into the database when it has so many pages of 4 KiB. Each time costs three flushes.
+const LOG_PAGES_MAX: u32 = 4_000;
+/// The page cache, in KiB. Not larger: a COMMIT after which a page of an index was split goes through all of it.
+const CACHE_KIB: u32 = 4_000;
+
+/// The one connection that writes.
+pub(in crate::ledger) struct WriterConnection(Connection);
+
+impl WriterConnection {
+    pub(super) fn open(file: &Path) -> Result<Self, DbError> {
+        let connection = Connection::open(file)?;
+        connection.busy_timeout(BUSY_MAX)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        connection.execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = 1; PRAGMA temp_store = memory;
+             PRAGMA cache_size = -{CACHE_KIB}; PRAGMA wal_autocheckpoint = {LOG_PAGES_MAX};"
+        ))?;
+        Ok(WriterConnection(connection))
+    }
+
+    pub(in crate::ledger) fn conn(&mut self) -> Conn<'_> {
+        Conn::Writer(self)
+    }
+
+    /// The write lock is taken at once, so that no statement in between can find the ledger busy.
+    pub(in crate::ledger) async fn begin(&mut self) -> Result<(), DbError> {
+        self.change("BEGIN IMMEDIATE", &[]).map(drop)
+    }
+
+    pub(in crate::ledger) async fn commit(&mut self) -> Result<(), DbError> {
+        self.change("COMMIT", &[]).map(drop)
+    }
+
+    /// Ends the transaction without it. SQLite has done so by itself after some errors; that is no error here.
+    pub(in crate::ledger) async fn rollback(&mut self) -> Result<(), DbError> {
+        if self.0.is_autocommit() {
+            return Ok(());
+        }
+        self.change("ROLLBACK", &[]).map(drop)
+    }
+
+    pub(in crate::ledger) async fn close(self) -> Result<(), DbError> {
+        self.0.close().map_err(|(_, error)| error.into())
+    }
+
+    pub(super) fn query(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<Vec<Row>, DbError> {
+        let mut statement = match &sql {
+            Sql::Fixed(text) => self.0.prepare_cached(text)?,
+            Sql::Built(text) => self.0.prepare_cached(text)?,
+        };
+        bind(&mut statement, values)?;
+        let width = statement.column_count();
+        let (mut rows, mut read) = (statement.raw_query(), Vec::new());
+        while let Some(row) = rows.next()? {
+            let cells = (0..width).map(|place| row.get_ref(place).map(cell));
+            read.push(Row::new(cells.collect::<Result<_, _>>()?));
+        }
+        Ok(read)
+    }
+
+    pub(super) fn change(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, DbError> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        bind(&mut statement, values)?;
+        Ok(statement.raw_execute()?)
+    }
+
+    pub(super) fn script(&mut self, text: &str) -> Result<(), DbError> {
+        Ok(self.0.execute_batch(text)?)
+    }
+}
+
+fn bind(statement: &mut CachedStatement<'_>, values: &[Value<'_>]) -> Result<(), DbError> {
+    for (place, value) in values.iter().enumerate() {
+        statement.raw_bind_parameter(place + 1, value)?;
+    }
+    Ok(())
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let value = match self {
+            Value::Int(Some(value)) => ValueRef::Integer(*value),
+            Value::Text(Some(text)) => ValueRef::Text(text.as_bytes()),
+            Value::Bytes(Some(bytes)) => ValueRef::Blob(bytes),
+            Value::Id(Some(id)) => ValueRef::Blob(id),
+            Value::Int(None) | Value::Text(None) | Value::Bytes(None) | Value::Id(None) => ValueRef::Null,
+        };
+        Ok(ToSqlOutput::Borrowed(value))
+    }
+}
+
+fn cell(value: ValueRef<'_>) -> Cell {
+    match value {
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(value) => Cell::Int(value),
+        ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Cell::Bytes(bytes.to_vec()),
+        // The ledger stores no floating-point numbers: as text it is an error wherever a number is expected.
+        ValueRef::Real(value) => Cell::Text(value.to_string()),
+    }
+}
+
+impl From<rusqlite::Error> for DbError {
+    fn from(error: rusqlite::Error) -> Self {
+        let code = error.sqlite_error().map(|error| error.extended_code);
+        DbError::of_code(code, error.to_string())
+    }
+}
