@@ -306,7 +306,8 @@ impl Egress {
         match (after, pool) {
             (After::Reset, _) => {}
             (After::Close, _) | (After::Keep, None) => connection.finish(),
-            (After::Keep, Some(_)) if !connection.is_reusable() => {}
+            // Whether anything came since then is asked when it is taken.
+            (After::Keep, Some(_)) if !connection.is_at_rest() => {}
             (After::Keep, Some(name)) => self.pool.park(&name, place, connection),
         }
     }

@@ -221,10 +221,17 @@ impl Shared {
     /// The cell of a run, read from the ledger if it is not in memory; `None`: there is no such run, or an older owner
     /// still holds it.
     async fn cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
+        if self.live.get(run).is_none() {
+            self.ledger.take_over(vec![run]).await?;
+        }
+        self.own_cell(run).await
+    }
+
+    /// The same for a run that this process holds already.
+    async fn own_cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
         if let Some(cell) = self.live.get(run) {
             return Ok(Some(cell));
         }
-        self.ledger.take_over(vec![run]).await?;
         let Some(stored) = self.ledger.run_load(run).await? else {
             return Ok(None);
         };
@@ -247,7 +254,7 @@ impl Shared {
 
     /// The same, but a run that cannot be read stops nobody else: it is logged, and stays as it is.
     async fn readable_cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
-        match self.cell(run).await {
+        match self.own_cell(run).await {
             Err(Abandoned::Ledger(LedgerError::Corrupt { table, id, why })) => {
                 tracing::error!(%run, table, id, why, "a run cannot be read, so nothing is done with it");
                 Ok(None)
@@ -275,9 +282,9 @@ impl Shared {
     }
 
     /// Begins what became ready, and tells those who wait for the run.
-    fn after_commit(self: &Arc<Self>, cell: &Arc<RunCell>, state: run::State, ready: &[Id]) {
+    fn after_commit(self: &Arc<Self>, cell: &Arc<RunCell>, state: run::State, ready: &[scheduler::Ready]) {
         for step in ready {
-            self.offer(cell, *step);
+            self.offer(cell, step, None);
         }
         if settle::is_news(state) {
             let waiting = self

@@ -1,4 +1,5 @@
-//! The ledger: what was accepted, what is about to be sent, what came of it. The only module that names sqlx.
+//! The ledger: what was accepted, what is about to be sent, what came of it. The only module that names sqlx
+//! and rusqlite.
 //!
 //! Every change is a command to one writer, which commits them in groups (`writer`); a method returns after the COMMIT.
 //! Reads go to a pool beside it, each in a snapshot of its own. One set of SQL statements serves every backend; what

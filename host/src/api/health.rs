@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Ready: the ledger answers and takes in events, and everything that is active can be used.
 pub(super) async fn ready(State(api): State<Arc<Api>>) -> Result<String, Problem> {
-    api.ledger.next_due_ms().await.map_err(ledger_problem)?;
+    api.ledger.answers().await.map_err(ledger_problem)?;
     api.ledger.has_room().map_err(ledger_problem)?;
     let broken = api.catalog.snapshot().broken().len();
     let blocked = api.executor.blocked().len();

@@ -88,13 +88,18 @@ impl Connection {
         .await
     }
 
-    /// Whether it could carry another request: the last answer was read to its end and nothing was left over.
+    /// Whether it could carry another request, and nothing came meanwhile that nobody asked for.
     pub fn is_reusable(&mut self) -> bool {
+        self.is_at_rest() && !is_disturbed(&self.tcp)
+    }
+
+    /// Whether the last answer was read to its end and nothing of it was left over.
+    pub fn is_at_rest(&mut self) -> bool {
         // Twice: the first look may end the last exchange, the second sees what lies behind it.
         for _ in 0..2 {
             self.poll(&mut Context::from_waker(Waker::noop()));
         }
-        !self.finished && self.sender.is_ready() && !is_disturbed(&self.tcp)
+        !self.finished && self.sender.is_ready()
     }
 
     pub fn finish(self) {

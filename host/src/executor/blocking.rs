@@ -116,12 +116,9 @@ impl Shared {
         (credentials::probe_said(answered.evidence), Some(answered.what))
     }
 
-    /// A step was admitted to find out whether its connection can be used again: asks the connection's probe in its place,
+    /// A step was admitted to find out first whether its connection can be used again: asks the connection's probe in its place,
     /// where there is one.
     pub(super) async fn find_out(&self, live: &LiveStep, slot: &Slot) -> Found {
-        if !slot.asks_first {
-            return Found::Go { probe: slot.probe };
-        }
         let Some(approved) = self.any_approved(&live.connection) else {
             return Found::Go { probe: slot.probe };
         };

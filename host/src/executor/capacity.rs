@@ -102,13 +102,13 @@ impl Slot {
 
     /// Gives the place back and queues for one again, at once: whoever asked in the name of all, and is the oldest, does not
     /// fall behind the others for it.
-    pub async fn again(mut self, ready_ms: i64) -> Admission {
+    pub async fn again(mut self, since_ms: i64) -> Admission {
         self.is_given_back = true;
         let gate = Arc::clone(&self.gate);
         let answer = {
             let mut state = gate.state();
             state.end(self.step, gate.clock.now_ms());
-            state.enqueue(self.step, ready_ms)
+            state.enqueue(self.step, since_ms)
         };
         gate.answer(answer).await
     }
@@ -170,11 +170,11 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place, behind all steps that were ready before `ready_ms`, then says whether the step may go. Our own
+    /// Waits for a place, behind all steps that are older (`since_ms`), then says whether the step may go. Our own
     /// rate is kept by whoever holds a slot, so that those behind queue up in order instead of all waking at the same
     /// moment; every other wait is returned, so that the step can say why it is where it is.
-    pub async fn admit(self: &Arc<Self>, step: Id, ready_ms: i64) -> Admission {
-        let answer = self.state().enqueue(step, ready_ms);
+    pub async fn admit(self: &Arc<Self>, step: Id, since_ms: i64) -> Admission {
+        let answer = self.state().enqueue(step, since_ms);
         self.answer(answer).await
     }
 
@@ -333,9 +333,9 @@ impl GateState {
         Some((key.1, told))
     }
 
-    fn enqueue(&mut self, step: Id, ready_ms: i64) -> oneshot::Receiver<Admission> {
+    fn enqueue(&mut self, step: Id, since_ms: i64) -> oneshot::Receiver<Admission> {
         let (told, answer) = oneshot::channel();
-        self.queue.insert((ready_ms, step), told);
+        self.queue.insert((since_ms, step), told);
         answer
     }
 

@@ -2,6 +2,7 @@
 
 use super::Shared;
 use super::live::{LiveStep, RunCell, RunFacts};
+use super::scheduler::{Ready, Reserved};
 use crate::catalog::ActiveFlow;
 use crate::flow::{EventView, Fingerprint, Flow, RawBody, TemplateError};
 use crate::ledger::{Accepted, LedgerError, NewEvent, NewStep, new_id};
@@ -83,6 +84,10 @@ impl Shared {
             context: context.clone(),
             steps: steps.clone(),
         };
+        let reserved = match steps.iter().find(|step| step.due_ms.is_some()) {
+            Some(first) => self.seats.reserve(&first.connection).await,
+            None => None,
+        };
         let accepted = self.ledger.accept(new).await?;
         if let Accepted::New { run, event, steps: ids } = &accepted {
             let facts = RunFacts {
@@ -98,30 +103,30 @@ impl Shared {
                 context,
                 created_ms: delivery.received_ms,
             };
-            self.begin_run(facts, ids, steps);
+            self.begin_run(facts, ids, steps, reserved);
         }
         Ok(accepted)
     }
 
     /// A run that was just accepted is worked on here, at once, from memory.
-    fn begin_run(self: &Arc<Self>, facts: RunFacts, ids: &[Id], steps: Vec<NewStep>) {
+    fn begin_run(self: &Arc<Self>, facts: RunFacts, ids: &[Id], steps: Vec<NewStep>, mut reserved: Option<Reserved>) {
         let epoch = self.ledger.epoch();
         let steps: Vec<LiveStep> = ids
             .iter()
             .zip(steps)
             .map(|(id, new)| LiveStep::from_new(*id, epoch, new))
             .collect();
-        let ready: Vec<Id> = steps
+        let ready: Vec<Ready> = steps
             .iter()
             .filter(|live| live.standing.due_ms().is_some())
-            .map(|live| live.id)
+            .map(|live| (live.id, live.connection.clone()))
             .collect();
         let cell = self.live.keep(RunCell {
             facts,
             steps: Arc::new(tokio::sync::Mutex::new(steps)),
         });
-        for step in ready {
-            self.offer(&cell, step);
+        for step in &ready {
+            self.offer(&cell, step, reserved.take());
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::Shared;
 use super::intake::{conflict_key, first_steps};
 use super::live::{LiveStep, RunCell};
+use super::scheduler::Ready;
 use super::settle::Consequences;
 use crate::flow::{BodyLimits, EventView};
 use crate::ledger::{
@@ -164,7 +165,7 @@ impl Shared {
         live.version += 1;
         live.output = output.or(live.output.take());
         let mut ready = consequences.take_over(&mut steps);
-        ready.push(step);
+        ready.push((step, steps[index].connection.clone()));
         drop(steps);
         self.after_commit(&cell, consequences.run_state, &ready);
         Ok(())
@@ -193,8 +194,9 @@ impl Shared {
                 .await
                 .map_err(|error| DecisionError::NotPossible(error.to_string()))?;
             if let Some(cell) = cell {
-                let ready: Vec<Id> = cell.steps.lock().await.iter().map(|live| live.id).collect();
-                ready.into_iter().for_each(|step| self.offer(&cell, step));
+                let ready = |live: &LiveStep| (live.id, live.connection.clone());
+                let ready: Vec<Ready> = cell.steps.lock().await.iter().map(ready).collect();
+                ready.iter().for_each(|step| self.offer(&cell, step, None));
             }
         }
         Ok(())
@@ -274,7 +276,11 @@ impl Shared {
             .inspect_err(|_| self.live.forget(run))?;
         let mut ready = Vec::new();
         for (index, after) in cancelled {
-            ready.extend(after.due_ms().map(|_| steps[index].id));
+            ready.extend(
+                after
+                    .due_ms()
+                    .map(|_| (steps[index].id, steps[index].connection.clone())),
+            );
             steps[index].standing = after;
             steps[index].version += 1;
         }

@@ -3,7 +3,7 @@
 
 use super::Shared;
 use super::settle::{Abandoned, Change};
-use crate::ledger::{AttemptEnd, DueStep, OpenIntent};
+use crate::ledger::{AttemptEnd, ConnectionWait, UnderWay};
 use oncegate_domain::evidence::Evidence;
 use oncegate_domain::outcome::Outcome;
 use oncegate_domain::step::{self, Wait};
@@ -13,24 +13,25 @@ const PAGE: u32 = 500;
 
 /// Settles every step that an earlier process left under way; how many there were.
 pub async fn recover(shared: &Arc<Shared>) -> Result<usize, Abandoned> {
+    for wait in shared.ledger.waits().await? {
+        keep_waiting(shared, &wait);
+    }
     let mut after = None;
     let mut found = 0;
     loop {
-        let page = shared.ledger.unfinished(after, PAGE).await?;
-        for due in &page {
-            keep_waiting(shared, due);
-            if let Some(open) = due.open {
-                found += usize::from(settle(shared, due, open).await?);
-            }
+        let page = shared.ledger.under_way(after.as_ref(), PAGE).await?;
+        shared.own(page.iter().map(|under_way| under_way.step)).await?;
+        for under_way in &page {
+            found += usize::from(settle(shared, under_way).await?);
         }
-        after = page.last().map(DueStep::cursor);
         if page.len() < PAGE as usize {
             return Ok(found);
         }
+        after = page.into_iter().next_back();
     }
 }
 
-async fn settle(shared: &Arc<Shared>, due: &DueStep, open: OpenIntent) -> Result<bool, Abandoned> {
+async fn settle(shared: &Arc<Shared>, UnderWay { step: due, open, .. }: &UnderWay) -> Result<bool, Abandoned> {
     let Some(cell) = shared.readable_cell(due.run).await? else {
         return Ok(false);
     };
@@ -67,27 +68,17 @@ async fn settle(shared: &Arc<Shared>, due: &DueStep, open: OpenIntent) -> Result
 
 /// A destination that asked for a pause is left alone after a restart as well, and one that was away, or whose credentials
 /// were refused, is looked at before more than one step goes.
-fn keep_waiting(shared: &Shared, due: &DueStep) {
-    let step::State::Waiting { reason, until_ms } = due.state.state else {
+fn keep_waiting(shared: &Shared, wait: &ConnectionWait) {
+    let Some(gate) = shared.gate_of(&wait.connection) else {
         return;
     };
-    let gate = || shared.gate_of(&due.connection);
-    match reason {
-        Wait::RateLimited => {
-            if let Some(gate) = gate() {
-                gate.pause_until(until_ms);
-            }
-        }
+    let until_ms = wait.until_ms;
+    match wait.reason {
+        Wait::RateLimited => gate.pause_until(until_ms),
         Wait::ConnectionBlocked => {
-            if let Some(gate) = gate() {
-                gate.credentials(|credentials| credentials.was_blocked(until_ms, shared.clock.now_ms()));
-            }
+            gate.credentials(|credentials| credentials.was_blocked(until_ms, shared.clock.now_ms()));
         }
-        Wait::BreakerOpen => {
-            if let Some(gate) = gate() {
-                gate.was_open(until_ms);
-            }
-        }
+        Wait::BreakerOpen => gate.was_open(until_ms),
         Wait::Paused | Wait::Timer | Wait::Approval | Wait::InOrder => {}
     }
 }

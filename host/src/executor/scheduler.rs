@@ -1,8 +1,12 @@
 //! Who is worked on, and when. A step in memory has a seat and a task that sleeps until the step is due; what finds no
-//! seat, or is due far ahead, waits in the ledger, so that a backlog costs disk and not memory.
+//! seat, or is due later, waits in the ledger, so that a backlog costs disk and not memory.
 //!
 //! Nothing polls while work is at hand: a step accepted here is seated at once, and the ledger is read only when the
-//! earliest step that was left there comes due.
+//! earliest step that was left there comes due and there are seats for it.
+
+mod seats;
+
+pub use seats::{Reserved, Seats};
 
 use super::Shared;
 use super::attempt::{Tried, attempt};
@@ -11,107 +15,46 @@ use super::blocking::Found;
 use super::capacity::{Admission, Slot};
 use super::live::{LiveStep, RunCell};
 use super::settle::Abandoned;
+use crate::ledger::DueStep;
 use oncegate_domain::id::Id;
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
+use seats::{Room, SEATED_AHEAD_MS, SEATS_PER_CONNECTION, Seat};
+use std::sync::Arc;
 
-/// Steps in memory at most; each costs a sleeping task.
-const SEATS_MAX: usize = 10_000;
-/// A step due later than this gives up its seat.
-const SEATED_AHEAD_MS: i64 = 60_000;
-/// When all seats are taken, how long to wait before the ledger is read again.
-const FULL_AGAIN_MS: i64 = 250;
 /// When the ledger or the runtime has no room, how long to wait before the next try.
 const AGAIN_MS: i64 = 50;
-/// Steps read from the ledger at a time.
-const PAGE: u32 = 500;
+/// When the ledger could not be read or written, how long to wait.
+const FAILED_AGAIN_MS: i64 = 1_000;
 
-/// The seats, and what was left in the ledger.
-pub struct Seats {
-    taken: Mutex<HashSet<Id>>,
-    /// The earliest time at which a step that was left in the ledger is due.
-    left_ms: AtomicI64,
-    wake: Notify,
-}
-
-impl Default for Seats {
-    /// At first nothing is known of the ledger, so it is read at once.
-    fn default() -> Self {
-        Self {
-            taken: Mutex::default(),
-            left_ms: AtomicI64::new(i64::MIN),
-            wake: Notify::new(),
-        }
-    }
-}
-
-impl Seats {
-    fn taken(&self) -> MutexGuard<'_, HashSet<Id>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self, step: Id) -> Seated {
-        let mut taken = self.taken();
-        if taken.contains(&step) {
-            Seated::Already
-        } else if taken.len() >= SEATS_MAX {
-            Seated::Full
-        } else {
-            taken.insert(step);
-            Seated::Now
-        }
-    }
-
-    /// A step stays in the ledger until it is due.
-    fn leave(&self, due_ms: i64) {
-        self.left_ms.fetch_min(due_ms, Ordering::SeqCst);
-        self.wake.notify_one();
-    }
-
-    /// How many steps are in memory.
-    pub fn len(&self) -> usize {
-        self.taken().len()
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Seated {
-    Now,
-    Already,
-    Full,
-}
+/// A step that can be worked on now, and its connection.
+pub type Ready = (Id, String);
 
 impl Shared {
     /// Begins to work on a step of a run in memory, unless somebody does or there is no seat.
-    pub fn offer(self: &Arc<Self>, cell: &Arc<RunCell>, step: Id) {
-        match self.seats.take(step) {
-            Seated::Now => {
-                let (shared, cell) = (Arc::clone(self), Arc::clone(cell));
-                self.tasks.spawn(async move { shared.hold_seat(&cell, step).await });
-            }
-            Seated::Already => {}
-            Seated::Full => self.seats.leave(self.clock.now_ms()),
-        }
+    pub fn offer(self: &Arc<Self>, cell: &Arc<RunCell>, (step, connection): &Ready, reserved: Option<Reserved>) {
+        let Some(seat) = self.seats.take(connection, *step, reserved, self.clock.now_ms()) else {
+            return;
+        };
+        let (shared, cell) = (Arc::clone(self), Arc::clone(cell));
+        self.tasks.spawn(async move { shared.hold_seat(&cell, seat).await });
     }
 
     /// Works on a step until nothing more is to be done about it now.
-    async fn hold_seat(self: &Arc<Self>, cell: &Arc<RunCell>, step: Id) {
+    async fn hold_seat(self: &Arc<Self>, cell: &Arc<RunCell>, mut seat: Seat) {
         loop {
+            let step = seat.step();
             let worked = self.drive(cell, step).await;
-            self.seats.taken().remove(&step);
+            seat.is_idle();
             match worked {
                 Ok(()) => {}
                 Err(Abandoned::Overtaken(why)) => {
                     tracing::debug!(%step, %why, "somebody else changed the step first");
                     self.live.forget(cell.facts.id);
-                    return self.seats.leave(self.clock.now_ms() + AGAIN_MS);
+                    return seat.leave(self.clock.now_ms() + AGAIN_MS);
                 }
                 Err(Abandoned::Illegal(why)) => tracing::debug!(%step, %why, "the step moved on meanwhile"),
                 Err(Abandoned::Ledger(error)) => {
                     tracing::error!(%step, %error, "work on a step waits for the ledger");
-                    return self.seats.leave(self.clock.now_ms() + 1_000);
+                    return seat.leave(self.clock.now_ms() + FAILED_AGAIN_MS);
                 }
             }
             // Somebody may have offered the step while the seat was still taken: that offer must not be lost.
@@ -119,8 +62,11 @@ impl Shared {
             if self.is_stopping() {
                 return;
             }
-            if due_ms > self.clock.now_ms() + SEATED_AHEAD_MS || self.seats.take(step) != Seated::Now {
-                return self.seats.leave(due_ms);
+            if due_ms > self.clock.now_ms() + SEATED_AHEAD_MS {
+                return seat.leave(due_ms);
+            }
+            if !seat.is_taken_again() {
+                return;
             }
         }
     }
@@ -134,14 +80,15 @@ impl Shared {
             if due_ms > self.clock.now_ms() + SEATED_AHEAD_MS || !self.sleep_until(due_ms).await {
                 return Ok(());
             }
-            if skip_unless_wanted(self, cell, index).await? {
+            if Box::pin(skip_unless_wanted(self, cell, index)).await? {
                 continue;
             }
             let slot = match self.admit(cell, index, &live).await? {
                 Some(slot) => slot,
                 None => continue,
             };
-            let tried = attempt(self, cell, index, slot.probe).await?;
+            // In a box of its own: most steps in memory wait, and need no room for a call meanwhile.
+            let tried = Box::pin(attempt(self, cell, index, slot.probe)).await?;
             drop(slot);
             not_before_ms = match tried {
                 Tried::Settled => i64::MIN,
@@ -163,8 +110,9 @@ impl Shared {
             // No such connection: the attempt finds out and says so to a person.
             return Ok(Some(self.admitted(None, false).await));
         };
-        let ready_ms = live.standing.ready_ms.unwrap_or_default();
-        let mut admission = gate.admit(live.id, ready_ms).await;
+        // By the age of the run: one that was begun goes on before another is.
+        let since_ms = cell.facts.created_ms;
+        let mut admission = gate.admit(live.id, since_ms).await;
         loop {
             let slot = match admission {
                 Admission::Go { slot, start_ms } => {
@@ -174,16 +122,20 @@ impl Shared {
                     slot
                 }
                 Admission::Wait { reason, until_ms } => {
-                    if self.hold(cell, index, live, reason, until_ms).await? {
+                    if Box::pin(self.hold(cell, index, live, reason, until_ms)).await? {
                         return Ok(None);
                     }
                     // Nothing is approved any more that could be waited for: the attempt says so to a person.
                     return Ok(Some(self.admitted(None, false).await));
                 }
             };
-            match self.find_out(live, &slot).await {
+            if !slot.asks_first {
+                let probe = slot.probe;
+                return Ok(Some(self.admitted(Some(slot), probe).await));
+            }
+            match Box::pin(self.find_out(live, &slot)).await {
                 Found::Go { probe } => return Ok(Some(self.admitted(Some(slot), probe).await)),
-                Found::AskAgain => admission = slot.again(ready_ms).await,
+                Found::AskAgain => admission = slot.again(since_ms).await,
             }
         }
     }
@@ -209,50 +161,83 @@ impl Shared {
 
     /// Brings steps back from the ledger when they are due. Runs until the host goes down.
     pub async fn keep_reading(self: Arc<Self>) {
+        while let Err(error) = self.look_for_backlog().await {
+            tracing::error!(%error, "the backlog could not be read");
+            if !self.sleep_until(self.clock.now_ms() + FAILED_AGAIN_MS).await {
+                return;
+            }
+        }
         while !self.is_stopping() {
-            let left_ms = self.seats.left_ms.load(Ordering::SeqCst);
-            if left_ms.saturating_sub(SEATED_AHEAD_MS) <= self.clock.now_ms() {
-                self.seats.left_ms.store(i64::MAX, Ordering::SeqCst);
-                if let Err(error) = self.read_due().await {
+            let mut next_ms = i64::MAX;
+            for room in self.seats.rooms() {
+                let from_ms = room.reads_from_ms();
+                if from_ms > self.clock.now_ms() {
+                    next_ms = next_ms.min(from_ms);
+                } else if let Err(error) = self.read_due(&room).await {
                     tracing::error!(%error, "the backlog could not be read");
-                    self.seats.leave(self.clock.now_ms() + SEATED_AHEAD_MS + 1_000);
+                    room.leave(self.clock.now_ms() + SEATED_AHEAD_MS + FAILED_AGAIN_MS);
                 }
-                continue;
             }
             tokio::select! {
-                () = self.clock.sleep_until(left_ms.saturating_sub(SEATED_AHEAD_MS)) => {}
-                () = self.seats.wake.notified() => {}
+                () = self.clock.sleep_until(next_ms) => {}
+                () = self.seats.woken() => {}
                 () = self.stop.cancelled() => {}
             }
         }
     }
 
-    async fn read_due(self: &Arc<Self>) -> Result<(), Abandoned> {
+    /// What an earlier process left, by connection.
+    async fn look_for_backlog(&self) -> Result<(), Abandoned> {
+        for (connection, due_ms) in self.ledger.backlogs().await? {
+            self.seats.room(&connection).leave(due_ms);
+        }
+        Ok(())
+    }
+
+    /// Seats the steps of one connection that are due, oldest first, as far as there are seats.
+    async fn read_due(self: &Arc<Self>, room: &Arc<Room>) -> Result<(), Abandoned> {
+        let connection = room.connection();
+        room.nothing_left();
         let horizon_ms = self.clock.now_ms() + SEATED_AHEAD_MS;
         let mut after = None;
         loop {
-            let page = self.ledger.due_steps(horizon_ms, after, PAGE).await?;
-            for due in &page {
-                if self.seats.taken().contains(&due.id) {
-                    continue;
-                }
-                if self.seats.len() >= SEATS_MAX {
-                    self.seats.leave(horizon_ms + FULL_AGAIN_MS);
-                    return Ok(());
-                }
+            let page = self
+                .ledger
+                .due_steps(connection, horizon_ms, after, SEATS_PER_CONNECTION)
+                .await?;
+            let mut unseated: Vec<DueStep> = page.iter().filter(|due| !room.has(due.id)).copied().collect();
+            let free = room.free();
+            let is_full = unseated.len() > free;
+            unseated.truncate(free);
+            self.own(unseated.iter().copied()).await?;
+            for due in unseated {
                 if let Some(cell) = self.readable_cell(due.run).await? {
-                    self.offer(&cell, due.id);
+                    self.offer(&cell, &(due.id, connection.to_owned()), None);
                 }
             }
-            after = page.last().map(crate::ledger::DueStep::cursor);
-            if page.len() < PAGE as usize {
-                let beyond = self.ledger.due_steps(i64::MAX, after, 1).await?;
+            if is_full {
+                room.leave(self.clock.now_ms());
+                return Ok(());
+            }
+            after = page.last().map(DueStep::cursor);
+            if page.len() < SEATS_PER_CONNECTION as usize {
+                let beyond = self.ledger.due_steps(connection, i64::MAX, after, 1).await?;
                 if let Some(next) = beyond.first() {
-                    self.seats.leave(next.due_ms.max(horizon_ms + 1));
+                    room.leave(next.due_ms.max(horizon_ms + 1));
                 }
                 return Ok(());
             }
         }
+    }
+
+    /// Takes over the runs of these steps that an earlier process holds.
+    pub(super) async fn own(&self, steps: impl Iterator<Item = DueStep>) -> Result<(), Abandoned> {
+        let epoch = self.ledger.epoch();
+        let foreign: Vec<Id> = steps.filter(|due| due.epoch != epoch).map(|due| due.run).collect();
+        if !foreign.is_empty() {
+            self.ledger.take_over(foreign).await?;
+        }
+        Ok(())
     }
 }
 

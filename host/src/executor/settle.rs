@@ -1,6 +1,7 @@
 //! The end of a change: the step's new standing and all that follows from it, in one commit.
 
 use super::live::{LiveStep, RunCell, outputs};
+use super::scheduler::Ready;
 use super::{Shared, journal, succession};
 use crate::flow::ReviewView;
 use crate::ledger::{self, Finish, LedgerError, NewStep, StepWrite};
@@ -126,7 +127,7 @@ impl Shared {
         live.last_error = change.last_error.or(live.last_error.take());
         let mut ready = consequences.take_over(&mut steps);
         for (id, new) in finished.notify.into_iter().zip(&finish.notify) {
-            ready.push(id);
+            ready.push((id, new.connection.clone()));
             steps.push(LiveStep::from_new(id, self.ledger.epoch(), new.clone()));
         }
         drop(steps);
@@ -262,12 +263,12 @@ impl Consequences {
     }
 
     /// Carries the changes of the other steps into memory, once they are stored; the steps that are ready now.
-    pub(super) fn take_over(&mut self, steps: &mut [LiveStep]) -> Vec<oncegate_domain::id::Id> {
+    pub(super) fn take_over(&mut self, steps: &mut [LiveStep]) -> Vec<Ready> {
         let mut ready = Vec::new();
         for (place, write) in self.others.drain(..) {
             let live = &mut steps[place];
             if write.due_ms.is_some() {
-                ready.push(live.id);
+                ready.push((live.id, live.connection.clone()));
             }
             live.standing = write.after;
             live.version += 1;

@@ -1,22 +1,37 @@
-//! Which steps somebody should look at. The scan reads an index of unfinished steps only, so history costs it nothing.
+//! Which steps somebody should look at. Every scan goes by the index of unfinished steps, so history costs it nothing.
 
 use super::Result;
 use super::intend::{LATER_INTENT, later_values};
 use super::rows::Row;
 use super::sqlite::{Conn, Value};
-use super::{DueCursor, DueStep, OpenIntent, StoredIntent};
+use super::{ConnectionWait, DueCursor, DueStep, OpenIntent, StoredIntent, UnderWay};
 use super::{Place, StoredRequest};
 use oncegate_domain::id::Id;
 
-pub(super) const DUE: &str = "SELECT steps.id, steps.run_id, steps.due_ms, steps.epoch, steps.connection, steps.action,
-      steps.version, steps.standing, steps.state, steps.in_doubt_since_ms,
+pub(super) const DUE: &str = "SELECT id, run_id, due_ms, epoch FROM steps
+    WHERE connection = ?1 AND due_ms IS NOT NULL AND due_ms <= ?2 AND (due_ms, id) > (?3, ?4)
+    ORDER BY due_ms, id LIMIT ?5";
+/// From one connection to the next by the index, however many steps each has.
+pub(super) const BACKLOGS: &str = "WITH RECURSIVE waiting(connection) AS (
+      SELECT MIN(connection) FROM steps WHERE due_ms IS NOT NULL
+      UNION ALL
+      SELECT (SELECT MIN(steps.connection) FROM steps
+        WHERE steps.due_ms IS NOT NULL AND steps.connection > waiting.connection)
+      FROM waiting WHERE waiting.connection IS NOT NULL)
+    SELECT connection, (SELECT MIN(steps.due_ms) FROM steps
+        WHERE steps.due_ms IS NOT NULL AND steps.connection = waiting.connection)
+    FROM waiting WHERE connection IS NOT NULL";
+/// An intent leaves a step in one of these two states until its end is stored.
+pub(super) const UNDER_WAY: &str = "SELECT steps.id, steps.run_id, steps.connection, steps.due_ms, steps.epoch,
       attempts.number, attempts.kind, attempts.intent_ms, attempts.send_by_ms, attempts.epoch
-    FROM steps LEFT JOIN attempts ON attempts.step_id = steps.id AND attempts.number = (
+    FROM steps JOIN attempts ON attempts.step_id = steps.id AND attempts.number = (
       SELECT MAX(latest.number) FROM attempts AS latest
       WHERE latest.step_id = steps.id AND latest.intent_ms IS NOT NULL AND latest.ended_ms IS NULL)
-    WHERE steps.due_ms IS NOT NULL AND steps.due_ms <= ?1 AND (steps.due_ms, steps.id) > (?2, ?3)
-    ORDER BY steps.due_ms, steps.id LIMIT ?4";
-pub(super) const NEXT_DUE: &str = "SELECT due_ms FROM steps WHERE due_ms IS NOT NULL ORDER BY due_ms LIMIT 1";
+    WHERE steps.due_ms IS NOT NULL AND steps.state IN ('processing', 'cancelling')
+      AND (steps.connection, steps.due_ms, steps.id) > (?1, ?2, ?3)
+    ORDER BY steps.connection, steps.due_ms, steps.id LIMIT ?4";
+pub(super) const WAITS: &str = "SELECT connection, wait_reason, MAX(due_ms) FROM steps
+    WHERE due_ms IS NOT NULL AND state = 'waiting' GROUP BY connection, wait_reason";
 pub(super) const LAST_INTENT: &str = "SELECT attempts.number, attempts.kind, attempts.intent_ms, attempts.send_by_ms,
       attempts.send_by_boot_ms, attempts.epoch, attempts.connector_digest, attempts.connection,
       attempts.connection_revision, attempts.origin, attempts.account, attempts.action, steps.input,
@@ -27,55 +42,93 @@ pub(super) const LAST_INTENT: &str = "SELECT attempts.number, attempts.kind, att
 /// A stored request without its body: method, path and query, headers.
 pub(super) type RequestHead = (String, String, Vec<(String, String)>);
 
-/// Steps that are due by then, oldest first.
+/// Steps of a connection that are due by then, oldest first.
 pub(super) async fn due(
     conn: &mut Conn<'_>,
+    connection: &str,
     until_ms: i64,
     after: Option<DueCursor>,
     limit: u32,
 ) -> Result<Vec<DueStep>> {
-    let after = after.unwrap_or(DueCursor {
-        due_ms: i64::MIN,
-        step: Id::from_bytes([0; 16]),
-    });
+    let after = after.unwrap_or_else(DueCursor::first);
     let values = vec![
+        Value::text(connection),
         Value::int(until_ms),
         Value::int(after.due_ms),
         Value::id(after.step),
         Value::number(limit.clamp(1, super::PAGE_ITEMS_MAX)),
     ];
-    conn.query(DUE, values).await?.into_iter().map(due_step).collect()
+    let step = |row: Row| {
+        row.decode("steps", |row| {
+            Ok(DueStep {
+                id: row.id()?,
+                run: row.id()?,
+                due_ms: row.int()?,
+                epoch: row.int()?,
+            })
+        })
+    };
+    conn.query(DUE, values).await?.into_iter().map(step).collect()
 }
 
-fn due_step(row: Row) -> Result<DueStep> {
-    row.decode("steps", |row| {
-        Ok(DueStep {
-            id: row.id()?,
-            run: row.id()?,
-            due_ms: row.int()?,
-            epoch: row.int()?,
-            connection: row.text()?,
-            action: row.text()?,
-            version: row.int()?,
-            state: row.standing()?,
-            open: match row.opt_int()? {
-                None => None,
-                Some(number) => Some(OpenIntent {
-                    number: u32::try_from(number).map_err(|_| row.bad("is out of range"))?,
+/// The connections that have steps with a due time, each with the earliest.
+pub(super) async fn backlogs(conn: &mut Conn<'_>) -> Result<Vec<(String, i64)>> {
+    let backlog = |row: Row| row.decode("steps", |row| Ok((row.text()?, row.int()?)));
+    conn.query(BACKLOGS, Vec::new())
+        .await?
+        .into_iter()
+        .map(backlog)
+        .collect()
+}
+
+/// Steps with an open intent, after this one.
+pub(super) async fn under_way(conn: &mut Conn<'_>, after: Option<&UnderWay>, limit: u32) -> Result<Vec<UnderWay>> {
+    let (connection, cursor) = after.map_or_else(
+        || ("", DueCursor::first()),
+        |after| (after.connection.as_str(), after.step.cursor()),
+    );
+    let values = vec![
+        Value::text(connection),
+        Value::int(cursor.due_ms),
+        Value::id(cursor.step),
+        Value::number(limit.clamp(1, super::PAGE_ITEMS_MAX)),
+    ];
+    let step = |row: Row| {
+        row.decode("steps", |row| {
+            let (id, run, connection) = (row.id()?, row.id()?, row.text()?);
+            Ok(UnderWay {
+                connection,
+                step: DueStep {
+                    id,
+                    run,
+                    due_ms: row.int()?,
+                    epoch: row.int()?,
+                },
+                open: OpenIntent {
+                    number: row.small()?,
                     kind: row.word()?,
                     at_ms: row.int()?,
                     send_by_ms: row.int()?,
                     epoch: row.int()?,
-                }),
-            },
+                },
+            })
         })
-    })
+    };
+    conn.query(UNDER_WAY, values).await?.into_iter().map(step).collect()
 }
 
-/// When the next step is due.
-pub(super) async fn next_due_ms(conn: &mut Conn<'_>) -> Result<Option<i64>> {
-    let row = conn.query(NEXT_DUE, Vec::new()).await?.pop();
-    row.map(|row| row.decode("steps", Row::int)).transpose()
+/// What the steps of each connection wait for, each reason with the latest end.
+pub(super) async fn waits(conn: &mut Conn<'_>) -> Result<Vec<ConnectionWait>> {
+    let wait = |row: Row| {
+        row.decode("steps", |row| {
+            Ok(ConnectionWait {
+                connection: row.text()?,
+                reason: row.word()?,
+                until_ms: row.int()?,
+            })
+        })
+    };
+    conn.query(WAITS, Vec::new()).await?.into_iter().map(wait).collect()
 }
 
 /// The latest intent of a step.

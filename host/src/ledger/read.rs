@@ -9,7 +9,7 @@ use oncegate_domain::id::Id;
 use oncegate_domain::key::{InstallationSecret, Role};
 use oncegate_domain::outcome::Outcome;
 use oncegate_domain::run;
-use oncegate_domain::step::Step;
+use oncegate_domain::step::{Step, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -197,8 +197,8 @@ pub struct StoredStep {
     pub reference: Option<String>,
 }
 
-/// A step that somebody should look at.
-#[derive(Clone, Debug)]
+/// A step with a due time: somebody should look at it then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueStep {
     /// The step.
     pub id: Id,
@@ -208,16 +208,6 @@ pub struct DueStep {
     pub due_ms: i64,
     /// Whose lease.
     pub epoch: i64,
-    /// Its connection.
-    pub connection: String,
-    /// Its action.
-    pub action: String,
-    /// Its standing.
-    pub state: Step,
-    /// Its version.
-    pub version: i64,
-    /// An intent without evidence: *maybe sent* (DESIGN section 5).
-    pub open: Option<OpenIntent>,
 }
 
 impl DueStep {
@@ -230,13 +220,45 @@ impl DueStep {
     }
 }
 
-/// A place in the due scan, oldest first.
+/// A place in the due scan of a connection, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueCursor {
     /// Of the last step seen.
     pub due_ms: i64,
     /// The last step seen.
     pub step: Id,
+}
+
+impl DueCursor {
+    /// Before all steps.
+    pub fn first() -> Self {
+        DueCursor {
+            due_ms: i64::MIN,
+            step: Id::from_bytes([0; 16]),
+        }
+    }
+}
+
+/// A step with an intent without evidence: *maybe sent* (DESIGN section 5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnderWay {
+    /// The step.
+    pub step: DueStep,
+    /// Its connection.
+    pub connection: String,
+    /// The intent.
+    pub open: OpenIntent,
+}
+
+/// Steps of a connection wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionWait {
+    /// The connection.
+    pub connection: String,
+    /// Why.
+    pub reason: Wait,
+    /// Until when, the last of them.
+    pub until_ms: i64,
 }
 
 /// An intent whose attempt has no stored end.

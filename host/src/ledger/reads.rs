@@ -14,20 +14,36 @@ impl Ledger {
         self.noted(due::last_intent(&mut self.snapshot().await?.conn(), step).await)
     }
 
-    /// Steps due by then, oldest first, whoever owns them. Reads only unfinished work.
-    pub async fn due_steps(&self, until_ms: i64, after: Option<DueCursor>, limit: u32) -> Result<Vec<DueStep>> {
-        self.noted(due::due(&mut self.snapshot().await?.conn(), until_ms, after, limit).await)
+    /// Steps of a connection that are due by then, oldest first, whoever owns them. Reads only unfinished work.
+    pub async fn due_steps(
+        &self,
+        connection: &str,
+        until_ms: i64,
+        after: Option<DueCursor>,
+        limit: u32,
+    ) -> Result<Vec<DueStep>> {
+        self.noted(due::due(&mut self.snapshot().await?.conn(), connection, until_ms, after, limit).await)
     }
 
-    /// All unfinished steps that have a due time, whenever that is, oldest first: what recovery reads at start, with
-    /// each one's open intent. (A step without a due time waits for a predecessor or a person.)
-    pub async fn unfinished(&self, after: Option<DueCursor>, limit: u32) -> Result<Vec<DueStep>> {
-        self.noted(due::due(&mut self.snapshot().await?.conn(), i64::MAX, after, limit).await)
+    /// The connections that have unfinished steps with a due time, each with the earliest. (A step without one waits for a
+    /// predecessor or a person.)
+    pub async fn backlogs(&self) -> Result<Vec<(String, i64)>> {
+        self.noted(due::backlogs(&mut self.snapshot().await?.conn()).await)
     }
 
-    /// When the next step is due, if any.
-    pub async fn next_due_ms(&self) -> Result<Option<i64>> {
-        self.noted(due::next_due_ms(&mut self.snapshot().await?.conn()).await)
+    /// Steps that were under way when the host stopped: each has an intent without an end.
+    pub async fn under_way(&self, after: Option<&UnderWay>, limit: u32) -> Result<Vec<UnderWay>> {
+        self.noted(due::under_way(&mut self.snapshot().await?.conn(), after, limit).await)
+    }
+
+    /// What the steps of each connection wait for.
+    pub async fn waits(&self) -> Result<Vec<ConnectionWait>> {
+        self.noted(due::waits(&mut self.snapshot().await?.conn()).await)
+    }
+
+    /// Whether it can be read.
+    pub async fn answers(&self) -> Result<()> {
+        self.noted(read_audit::answers(&mut self.snapshot().await?.conn()).await)
     }
 
     /// Another step of this connection and action has an intent with this natural key at `after_ms` or later.

@@ -16,7 +16,7 @@ use oncegate_domain::evidence::{Evidence, Report};
 use oncegate_domain::key::{EventKey, Role, key_hash};
 use oncegate_domain::outcome::{Outcome, Proof};
 use oncegate_domain::run;
-use oncegate_domain::step::{OpenIntent as Open, Review, State, Step};
+use oncegate_domain::step::{OpenIntent as Open, Review, State, Step, Wait};
 use std::collections::BTreeMap;
 
 const NOW_MS: i64 = 1_800_000_000_000;
@@ -72,6 +72,16 @@ impl House {
             steps: vec![new_step(0, "crm", ready()), new_step(1, "mail", Step::new())],
             key,
         }
+    }
+
+    /// Every step that has a due time, by connection.
+    async fn due(&self) -> Vec<DueStep> {
+        let mut due = Vec::new();
+        for (connection, _) in self.ledger.backlogs().await.unwrap() {
+            let steps = self.ledger.due_steps(&connection, i64::MAX, None, PAGE_ITEMS_MAX);
+            due.extend(steps.await.unwrap());
+        }
+        due
     }
 
     /// A new run and its two steps.

@@ -159,7 +159,8 @@ CREATE TABLE steps (
     settle_by_ms BIGINT,
     UNIQUE (run_id, ordinal)
 );
-CREATE INDEX steps_due ON steps (due_ms, id) WHERE due_ms IS NOT NULL;
+-- by connection: each has its own backlog, and a long one is not read for the sake of another
+CREATE INDEX steps_due ON steps (connection, due_ms, id) WHERE due_ms IS NOT NULL;
 
 CREATE TABLE attempts (
     step_id BYTEA NOT NULL REFERENCES steps (id),

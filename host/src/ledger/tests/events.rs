@@ -218,7 +218,7 @@ async fn what_was_accepted_survives_a_host_that_never_closed() {
     assert_eq!(house.ledger.installation().secret.0, secret);
     let again = house.ledger.accept(house.event("A-1")).await.unwrap();
     assert!(matches!(again, Accepted::Duplicate { run: first, .. } if first == run));
-    let due = house.ledger.unfinished(None, 10).await.unwrap();
+    let due = house.due().await;
     assert_eq!(due.len(), 1);
     assert_eq!((due[0].run, due[0].epoch), (run, epoch));
 }

@@ -136,10 +136,6 @@ async fn a_corrupt_row_is_named_and_not_guessed_at() {
         matches!(&error, LedgerError::Corrupt { table: "steps", id, .. } if *id == steps[0].to_string()),
         "{error}"
     );
-    assert!(matches!(
-        house.ledger.unfinished(None, 9).await.unwrap_err(),
-        LedgerError::Corrupt { .. }
-    ));
     let (run, _) = house.run("A-2").await;
     meddle(&house, "UPDATE steps SET state = 'completed'").await;
     let error = house.ledger.run_load(run).await.unwrap_err().to_string();

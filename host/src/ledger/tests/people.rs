@@ -64,7 +64,7 @@ async fn a_step_in_review_is_shown_with_what_is_known() {
         house.ledger.counts().await.unwrap().review,
         [("attempts_used_up".to_owned(), 1)]
     );
-    assert!(house.ledger.unfinished(None, 9).await.unwrap().is_empty());
+    assert!(house.due().await.is_empty());
 }
 
 #[tokio::test]

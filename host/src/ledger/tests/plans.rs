@@ -70,8 +70,12 @@ async fn every_statement_of_the_hot_path_uses_an_index() {
 async fn every_frequent_read_uses_an_index() {
     let house = house().await;
     for (sql, expected) in [
-        (due::DUE, ["USING INDEX steps_due"].as_slice()),
-        (due::NEXT_DUE, &["INDEX steps_due"]),
+        (
+            due::DUE,
+            ["USING INDEX steps_due (connection=? AND (due_ms,id)>(?,?) AND due_ms<?)"].as_slice(),
+        ),
+        (due::BACKLOGS, &["INDEX steps_due"]),
+        (due::UNDER_WAY, &["USING INDEX steps_due"]),
         (due::LAST_INTENT, &["SEARCH attempts"]),
         (i::LATER_INTENT, &["INDEX attempts_natural"]),
         (read_runs::SUMMARY, &["SEARCH runs"]),
@@ -102,4 +106,12 @@ async fn listings_of_what_is_not_completed_read_nothing_else() {
     };
     let (sql, _) = read_runs::list_query(&filter, Page::default());
     check(&house, &sql, &["INDEX runs_not_completed"]).await;
+}
+
+/// Once, at start: all unfinished steps, and none that is finished.
+#[tokio::test]
+async fn what_steps_wait_for_is_read_from_the_index_of_unfinished_ones() {
+    let house = house().await;
+    let plan = plan(&house, due::WAITS).await;
+    assert!(plan.contains("SCAN steps USING INDEX steps_due"), "{plan}");
 }

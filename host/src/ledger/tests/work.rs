@@ -38,15 +38,15 @@ async fn a_killed_host_leaves_an_open_intent_for_the_next() {
     let (run, steps) = house.run("A-1").await;
     house.ledger.intend(house.intent(run, steps[0], 0, 1)).await.unwrap();
     let house = house.reopen().await;
-    let due = house.ledger.unfinished(None, 10).await.unwrap();
-    let open = due[0].open.unwrap();
+    let under_way = house.ledger.under_way(None, 10).await.unwrap();
+    let open = under_way[0].open;
     assert_eq!(
         (open.number, open.kind, open.send_by_ms),
         (1, AttemptKind::Perform, NOW_MS + 5_000)
     );
     assert_eq!(
-        (open.epoch, due[0].state.clone()),
-        (house.ledger.epoch() - 1, sending())
+        (open.epoch, under_way[0].step.id, house.step(run, 0).await.state),
+        (house.ledger.epoch() - 1, steps[0], sending())
     );
 
     // The late writer of the epoch before changes nothing; after the take-over this process does.
@@ -75,7 +75,7 @@ async fn a_killed_host_leaves_an_open_intent_for_the_next() {
         LedgerError::LeaseLost { .. }
     ));
     house.ledger.finish(finish).await.unwrap();
-    assert!(house.ledger.unfinished(None, 10).await.unwrap().is_empty());
+    assert!(house.due().await.is_empty());
 }
 
 #[tokio::test]
@@ -285,12 +285,38 @@ async fn due_steps_come_oldest_first_in_pages() {
     }
     expected.sort();
     let until = NOW_MS + 2_000;
-    let first = house.ledger.due_steps(until, None, 1).await.unwrap();
-    let second = house.ledger.due_steps(until, Some(first[0].cursor()), 5).await.unwrap();
+    let first = house.ledger.due_steps("crm", until, None, 1).await.unwrap();
+    let after = Some(first[0].cursor());
+    let second = house.ledger.due_steps("crm", until, after, 5).await.unwrap();
     let seen: Vec<_> = first.iter().chain(&second).map(|step| (step.due_ms, step.id)).collect();
     assert_eq!(seen, expected[..2]);
-    assert_eq!(house.ledger.unfinished(None, 10).await.unwrap().len(), 3);
-    assert_eq!(house.ledger.next_due_ms().await.unwrap(), Some(NOW_MS + 1_000));
+    assert_eq!(house.due().await.len(), 3);
+    let backlogs = house.ledger.backlogs().await.unwrap();
+    assert_eq!(backlogs, [("crm".to_owned(), NOW_MS + 1_000)]);
+}
+
+#[tokio::test]
+async fn a_step_that_waits_says_what_its_connection_waits_for() {
+    let house = house().await;
+    for (number, until_ms) in [(1, 5_000), (2, 9_000)] {
+        let (run, steps) = house.run(&format!("A-{number}")).await;
+        let waiting = Step {
+            state: State::Waiting {
+                reason: Wait::BreakerOpen,
+                until_ms: NOW_MS + until_ms,
+            },
+            ..ready()
+        };
+        let write = StepWrite::new(steps[0], 0, waiting);
+        house.ledger.finish(house.finish(run, write, None)).await.unwrap();
+    }
+    let waits = house.ledger.waits().await.unwrap();
+    let expected = ConnectionWait {
+        connection: "crm".to_owned(),
+        reason: Wait::BreakerOpen,
+        until_ms: NOW_MS + 9_000,
+    };
+    assert_eq!(waits, [expected]);
 }
 
 #[tokio::test]
@@ -306,13 +332,13 @@ async fn a_step_under_way_is_never_without_a_due_time() {
         .finish(house.finish(run, StepWrite::new(steps[0], 0, under_way), None))
         .await
         .unwrap();
-    assert_eq!(house.ledger.unfinished(None, 10).await.unwrap()[0].id, steps[0]);
+    assert_eq!(house.due().await[0].id, steps[0]);
     let done = StepWrite {
         due_ms: Some(NOW_MS),
         ..StepWrite::new(steps[0], 1, completed())
     };
     house.ledger.finish(house.finish(run, done, None)).await.unwrap();
-    assert!(house.ledger.unfinished(None, 10).await.unwrap().is_empty());
+    assert!(house.due().await.is_empty());
 }
 
 #[tokio::test]

@@ -33,6 +33,7 @@ pub(super) fn of(all: &RuntimeLimits, limits: &CallLimits, cache: Option<Cache>)
     config
         .cache(cache)
         .epoch_interruption(true)
+        .signals_based_traps(limits.guard_pages)
         .max_wasm_stack(all.stack_bytes_max)
         // Host functions run on the same stack, above the guest.
         .async_stack_size(all.stack_bytes_max + (1 << 20))
