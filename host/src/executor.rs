@@ -24,7 +24,7 @@ mod tape;
 mod trial;
 mod waiting;
 
-pub use capacity::Blocked;
+pub use capacity::{Blocked, Failing};
 pub use intake::{Delivery, IntakeError};
 pub use people::{Decided, DecisionError, Verb};
 pub use settle::Abandoned;
@@ -168,6 +168,11 @@ impl Executor {
     /// The connections that cannot be used now, by name: why, and since when.
     pub fn blocked(&self) -> BTreeMap<String, Blocked> {
         self.shared.gates.blocked()
+    }
+
+    /// The connections to which nothing is sent for now because their destination fails, by name: why, and since when.
+    pub fn failing(&self) -> BTreeMap<String, Failing> {
+        self.shared.gates.failing()
     }
 
     /// Steps in memory right now.

@@ -24,14 +24,26 @@ pub enum Shown {
 pub enum Probe {
     /// There is none.
     None,
-    /// It was asked and said nothing about the credentials: no answer, or neither 2xx nor 401.
+    /// It was answered, but with nothing about the credentials (such as 302, 403, 404): as good as none.
     Unclear,
+    /// The destination is busy or away (no answer, 408, 425, 429, 5xx): later it may say more.
+    Away,
     /// 401: nobody gets in with them.
     Refused,
     /// 2xx: they work.
     Accepted,
     /// The credentials have been replaced since the attempt was signed: what holds for the new ones says nothing about it.
     Replaced,
+}
+
+impl Probe {
+    /// It does not tell whether the 401 is about the connection or about the step.
+    pub fn leaves_it_open(self) -> bool {
+        match self {
+            Self::None | Self::Unclear | Self::Away => true,
+            Self::Refused | Self::Accepted | Self::Replaced => false,
+        }
+    }
 }
 
 /// What follows from a 401.
@@ -68,7 +80,9 @@ pub fn probe_said(evidence: Evidence) -> Probe {
     match evidence {
         Evidence::Answered(200..=299) => Probe::Accepted,
         Evidence::Answered(401) => Probe::Refused,
-        Evidence::Answered(_) | Evidence::None | Evidence::NothingSent | Evidence::MaybeSent => Probe::Unclear,
+        Evidence::Answered(408 | 425 | 429 | 500..) => Probe::Away,
+        Evidence::Answered(_) => Probe::Unclear,
+        Evidence::None | Evidence::NothingSent | Evidence::MaybeSent => Probe::Away,
     }
 }
 
@@ -82,7 +96,7 @@ pub fn after_refusal(blocked: bool, probe: Probe, runs: u32) -> Verdict {
         Probe::Refused => Verdict::Block,
         Probe::Accepted => Verdict::AboutStep,
         Probe::Replaced => Verdict::Backoff,
-        Probe::None | Probe::Unclear if runs >= limits::UNAUTHORIZED_RUNS_MAX => Verdict::Block,
-        Probe::None | Probe::Unclear => Verdict::Backoff,
+        Probe::None | Probe::Unclear | Probe::Away if runs >= limits::UNAUTHORIZED_RUNS_MAX => Verdict::Block,
+        Probe::None | Probe::Unclear | Probe::Away => Verdict::Backoff,
     }
 }

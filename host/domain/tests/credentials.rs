@@ -35,11 +35,13 @@ fn only_a_2xx_of_the_probe_says_that_the_credentials_work() {
         (Evidence::Answered(302), Probe::Unclear),
         (Evidence::Answered(403), Probe::Unclear),
         (Evidence::Answered(404), Probe::Unclear),
-        (Evidence::Answered(429), Probe::Unclear),
-        (Evidence::Answered(503), Probe::Unclear),
-        (Evidence::MaybeSent, Probe::Unclear),
-        (Evidence::NothingSent, Probe::Unclear),
-        (Evidence::None, Probe::Unclear),
+        (Evidence::Answered(408), Probe::Away),
+        (Evidence::Answered(429), Probe::Away),
+        (Evidence::Answered(500), Probe::Away),
+        (Evidence::Answered(503), Probe::Away),
+        (Evidence::MaybeSent, Probe::Away),
+        (Evidence::NothingSent, Probe::Away),
+        (Evidence::None, Probe::Away),
     ] {
         assert_eq!(probe_said(evidence), probe, "{evidence:?}");
     }

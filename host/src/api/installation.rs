@@ -64,9 +64,10 @@ pub(super) async fn connectors(State(api): State<Arc<Api>>) -> Result<Json<Value
 pub(super) async fn connections(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     let rows = api.ledger.catalog_all().await.map_err(ledger_problem)?;
     let snapshot = api.catalog.snapshot();
-    let blocked = api.executor.blocked();
+    let (blocked, failing) = (api.executor.blocked(), api.executor.failing());
     let items = rows.connections.iter().map(|row| {
         let blocked = blocked.get(&row.name).filter(|_| row.active);
+        let failing = failing.get(&row.name).filter(|_| row.active);
         let inforce = snapshot.connection(&row.name);
         let actions = inforce.map(|connection| {
             let action = |approved: &Arc<crate::catalog::Approved>| {
@@ -90,6 +91,9 @@ pub(super) async fn connections(State(api): State<Arc<Api>>) -> Result<Json<Valu
             "blocked": blocked.map(|blocked| &blocked.why),
             "blocked_since": blocked.map(|blocked| utc(blocked.since_ms)),
             "next_look_at": blocked.map(|blocked| utc(blocked.next_look_ms)),
+            "failing": failing.map(|failing| &failing.why),
+            "failing_since": failing.map(|failing| utc(failing.since_ms)),
+            "failing_until": failing.map(|failing| utc(failing.until_ms)),
         })
     });
     Ok(Json(view::items(items, None)))

@@ -124,6 +124,9 @@ pub fn list(place: &Place, what: What, listing: &Listing) -> anyhow::Result<()> 
                 "ACTIVE",
                 "DIGEST",
                 "BLOCKED",
+                "FAILING",
+                "FAILING SINCE",
+                "NEXT TRY",
             ],
             &[
                 "name",
@@ -133,6 +136,9 @@ pub fn list(place: &Place, what: What, listing: &Listing) -> anyhow::Result<()> 
                 "active",
                 "digest",
                 "blocked",
+                "failing",
+                "failing_since",
+                "failing_until",
             ],
         ),
     };

@@ -8,8 +8,8 @@
 //! * **finish** makes the outcome and all that follows from it durable in one commit.
 
 use super::begin::{Begun, begin};
-use super::blocking::Weighed;
-use super::capacity::Health;
+use super::blocking::{Weighed, note};
+use super::capacity::{Health, Seen};
 use super::live::{LiveStep, RunCell};
 use super::mission::Mission;
 use super::outbound::{Outbound, Sight};
@@ -256,7 +256,12 @@ pub(super) async fn finish(
 fn pace(mission: &Mission, sight: &Sight, verdict: &Verdict, at_ms: i64) {
     let gate = mission.shared.gate(&mission.approved);
     let health = health(verdict.evidence, verdict.outcome, sight.tried);
-    gate.note(mission.step, health, at_ms);
+    let seen = Seen {
+        step: mission.step,
+        health,
+        why: verdict.message.as_deref().unwrap_or_default(),
+    };
+    note(&gate, &mission.approved.connection, seen, at_ms);
     gate.heed(verdict.evidence, verdict.told, at_ms, mission.policy.wait_longest_ms);
 }
 

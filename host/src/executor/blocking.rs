@@ -3,7 +3,7 @@
 
 use super::Shared;
 use super::attempt::health;
-use super::capacity::{Cause, Gate, Refusal, Slot};
+use super::capacity::{Cause, Failing, Gate, News, Refusal, Seen, Slot};
 use super::live::LiveStep;
 use super::mission::Mission;
 use super::outbound::Sight;
@@ -123,6 +123,9 @@ impl Shared {
             return Found::Go { probe: slot.probe };
         };
         let gate = slot.gate();
+        let itself = || Found::Go {
+            probe: gate.finds_out(live.id),
+        };
         let signing = match self.signer.sign(&approved) {
             Ok(signing) => signing,
             Err(missing) => {
@@ -135,22 +138,29 @@ impl Shared {
             return Found::AskAgain;
         }
         let Some(probe) = &approved.probe else {
-            return Found::Go {
-                probe: gate.is_finding_out(),
-            };
+            return itself();
         };
+        if !gate.credentials(|credentials| credentials.asks_first()) {
+            return itself();
+        }
         let _turn = gate.turn_to_ask().await;
         let answered = self.ask_probe(&approved, probe, &signing).await;
-        self.take_note(gate, live, &approved.connection, answered);
-        Found::AskAgain
+        match self.take_note(gate, live, &approved.connection, answered) {
+            // As good as none, where credentials are to be found out about: the step finds out.
+            Probe::None | Probe::Unclear if gate.credentials(|credentials| credentials.is_blocked()) => itself(),
+            Probe::None | Probe::Unclear | Probe::Away | Probe::Refused | Probe::Accepted | Probe::Replaced => {
+                Found::AskAgain
+            }
+        }
     }
 
-    fn take_note(&self, gate: &Arc<Gate>, live: &LiveStep, connection: &str, answered: Answered) {
+    fn take_note(&self, gate: &Arc<Gate>, live: &LiveStep, connection: &str, answered: Answered) -> Probe {
         let now_ms = self.clock.now_ms();
         gate.probed(health(answered.evidence, Outcome::Unsent, answered.tried), now_ms);
         let told = retry_after(answered.retry_after.as_deref(), now_ms);
         gate.heed(answered.evidence, told, now_ms, limits::WAIT_LONGEST_MS_DEFAULT);
-        match credentials::probe_said(answered.evidence) {
+        let said = credentials::probe_said(answered.evidence);
+        match said {
             Probe::Accepted => {
                 if gate.credentials(|credentials| credentials.accepted(live.id)) {
                     tell_usable(connection);
@@ -161,10 +171,10 @@ impl Shared {
                     tell_blocked(connection, gate);
                 }
             }
-            Probe::None | Probe::Unclear | Probe::Replaced => {
-                gate.credentials(|credentials| credentials.end(live.id, now_ms));
-            }
+            Probe::Away => gate.credentials(|credentials| credentials.no_verdict(now_ms)),
+            Probe::None | Probe::Unclear | Probe::Replaced => {}
         }
+        said
     }
 
     /// Without its secrets a connection cannot be used.
@@ -249,6 +259,19 @@ fn tell_blocked(connection: &str, gate: &Arc<Gate>) {
         why,
         "the connection is blocked; its steps wait until it can be used"
     );
+}
+
+/// Takes note of how an exchange of a step went, and tells people where an outage begins or is over.
+pub(super) fn note(gate: &Arc<Gate>, connection: &str, seen: Seen, now_ms: i64) {
+    match gate.note(seen, now_ms) {
+        Some(News::Failing(Failing { why, .. })) => tracing::warn!(
+            connection,
+            why,
+            "the destination is failing; nothing is sent to it until one step finds out that it is back"
+        ),
+        Some(News::Well) => tracing::info!(connection, "the destination works again; all steps go on"),
+        None => {}
+    }
 }
 
 fn tell_usable(connection: &str) {

@@ -6,9 +6,10 @@
 
 mod block;
 mod breaker;
+mod order;
 
 pub use block::{Blocked, Cause, Credentials, Refusal};
-pub use breaker::Health;
+pub use breaker::{Failing, Health, News, Seen};
 
 use crate::clock::SharedClock;
 use breaker::Breaker;
@@ -18,7 +19,12 @@ use oncegate_domain::retry::RetryAfter;
 use oncegate_domain::step::Wait;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// Whoever waited for a closed gate wakes at the same moment, and one of them finds out for all: who that is should be
+/// decided once they are there, and not by who was quickest.
+const GATHER: Duration = Duration::from_millis(20);
 
 /// Pace limits of one connection, as its operator set them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +67,13 @@ impl Gates {
         let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         let blocked = |(name, gate): (&String, &Arc<Gate>)| Some((name.clone(), gate.state().credentials.blocked()?));
         gates.iter().filter_map(blocked).collect()
+    }
+
+    /// The connections whose destination fails now, by name.
+    pub fn failing(&self) -> BTreeMap<String, Failing> {
+        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let failing = |(name, gate): (&String, &Arc<Gate>)| Some((name.clone(), gate.state().breaker.failing()?));
+        gates.iter().filter_map(failing).collect()
     }
 }
 
@@ -179,6 +192,9 @@ impl Gate {
     }
 
     async fn answer(self: &Arc<Self>, answer: oneshot::Receiver<Admission>) -> Admission {
+        if self.is_finding_out() {
+            tokio::time::sleep(GATHER).await;
+        }
         self.admit_next();
         // A gate never drops a sender that it has not answered, but for a newer request of the same step.
         answer.await.unwrap_or_else(|_| Admission::Wait {
@@ -207,7 +223,7 @@ impl Gate {
                 let slot = Slot {
                     gate: Arc::clone(self),
                     step,
-                    probe: state.is_finding_out(),
+                    probe: state.finds_out(step),
                     asks_first: state.breaker.is_open() || state.credentials.is_blocked(),
                     is_given_back: false,
                 };
@@ -271,8 +287,12 @@ impl Gate {
         self.asking.lock().await
     }
 
-    /// Whether whoever goes now goes to find out.
-    pub fn is_finding_out(&self) -> bool {
+    /// Whether this step, should it go now, goes to find out on behalf of the others.
+    pub fn finds_out(&self, step: Id) -> bool {
+        self.state().finds_out(step)
+    }
+
+    fn is_finding_out(&self) -> bool {
         self.state().is_finding_out()
     }
 
@@ -282,16 +302,16 @@ impl Gate {
         self.admit_next();
     }
 
-    /// Takes note of how an exchange of `step`, which holds a slot, went.
-    pub fn note(self: &Arc<Self>, step: Id, health: Health, now_ms: i64) {
-        {
+    /// Takes note of how an exchange of a step went that holds a slot; what of it is news.
+    pub fn note(self: &Arc<Self>, seen: Seen, now_ms: i64) -> Option<News> {
+        let news = {
             let mut state = self.state();
-            let (Some(&era), full) = (state.under_way.get(&step), state.pace.concurrency) else {
-                return;
-            };
-            state.breaker.note(step, era, health, now_ms, full);
-        }
+            let era = *state.under_way.get(&seen.step)?;
+            let full = state.pace.concurrency;
+            state.breaker.note(seen, era, now_ms, full)
+        };
         self.admit_next();
+        news
     }
 }
 
@@ -308,10 +328,6 @@ impl GateState {
         Some((Wait::BreakerOpen, until_ms))
     }
 
-    fn is_finding_out(&self) -> bool {
-        self.breaker.is_probing() || self.credentials.is_blocked()
-    }
-
     /// Whether one more may go. What began before the breaker last opened takes a place of the connection's, but none of
     /// the ramp's.
     fn has_room(&self) -> bool {
@@ -321,16 +337,6 @@ impl GateState {
         self.under_way.len() < full
             && self.credentials.has_room()
             && (at_once == full || self.under_way.values().filter(|began| **began == era).count() < at_once)
-    }
-
-    /// The oldest. But who failed as a probe in this outage (or under this block) finds nothing new out: the fault may be
-    /// its own, and a handful of bad events must not keep everybody else away. So the others are asked first.
-    fn next_in_queue(&mut self) -> Option<(Id, oneshot::Sender<Admission>)> {
-        let in_vain = |step| self.breaker.failed_as_probe(step) || self.credentials.looked_in_vain(step);
-        let fresh = self.queue.keys().find(|(_, step)| !in_vain(*step));
-        let key = fresh.or_else(|| self.queue.keys().next()).copied()?;
-        let told = self.queue.remove(&key)?;
-        Some((key.1, told))
     }
 
     fn enqueue(&mut self, step: Id, since_ms: i64) -> oneshot::Receiver<Admission> {

@@ -1,6 +1,8 @@
 //! Asking the destination, by the same key, whether the effect exists. It only reads; the rules are the domain's.
 
 use super::attempt::{Tried, health, read_output, reference};
+use super::blocking::note;
+use super::capacity::Seen;
 use super::journal;
 use super::live::LiveStep;
 use super::mission::Mission;
@@ -49,7 +51,12 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
     };
     let gate = shared.gate(&mission.approved);
     // A lookup may be the breaker's probe: unless it reports back, everybody else waits for nothing.
-    gate.note(mission.step, health(sight.read, Outcome::Unsent, sight.tried), at_ms);
+    let seen = Seen {
+        step: mission.step,
+        health: health(sight.read, Outcome::Unsent, sight.tried),
+        why: sight.note.as_deref().unwrap_or_default(),
+    };
+    note(&gate, &mission.approved.connection, seen, at_ms);
     gate.heed(sight.read, end.retry_after, at_ms, mission.policy.wait_longest_ms);
     let (output, bad_output) = match finding {
         Finding::Found => read_output(mission, said.output.as_deref()),

@@ -8,6 +8,7 @@
 mod accepting;
 mod applying;
 mod asking_people;
+mod bad_events;
 mod bad_files;
 mod closed_doors;
 mod closed_world;

@@ -7,7 +7,7 @@ use oncegate_domain::id::Id;
 use oncegate_domain::run;
 use oncegate_domain::step::{Retry, Review, State, Wait};
 use oncegate_tests::{
-    Behaviour, Connection, Destination, Folder, Rule, RunView, Service, TestHost, about_step, orders,
+    Behaviour, Connection, Destination, Folder, Rule, RunView, Service, TestHost, about_step, orders, request,
 };
 use serde_json::{Value, json};
 
@@ -205,6 +205,39 @@ async fn without_a_probe_the_third_different_run_in_a_row_blocks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_that_never_gives_a_verdict_blocks_nobody_for_ever() {
+    for (status, looks_max) in [(302, 1), (403, 1), (404, 1), (429, 4), (500, 4)] {
+        let destination = Destination::start([Service::chat()]).await.unwrap();
+        let host = host(&probed(&destination)).await;
+        destination.script(Rule::always("chat", Behaviour::status(401)));
+        destination.script(Rule::always("chat", Behaviour::status(status)).reads());
+        let mut runs = Vec::new();
+        for order in 1..=4 {
+            runs.push(host.order("orders", &format!("A-{order}")).await);
+            let is_told = |view: &RunView| matches!(view.stands("chat"), "retrying" | "waiting");
+            host.until(runs[order - 1], is_told).await;
+        }
+        host.clock
+            .advance_to(host.run(runs[3]).await.step("chat").due_ms.unwrap() - 1);
+        for run in &runs {
+            host.until(*run, |view| is_blocked(view, "chat")).await;
+        }
+        assert_eq!(destination.writes_of("chat"), 3);
+
+        // The secret is put right; what the probe says stays as it is.
+        destination.clear_script();
+        destination.script(Rule::always("chat", Behaviour::status(status)).reads());
+        let mended_ms = host.clock.now_ms();
+        for run in &runs {
+            assert_eq!(host.settle(*run).await.state(), run::State::Completed, "{status}");
+        }
+        let took_ms = host.clock.now_ms() - mended_ms;
+        assert!(took_ms <= looks_max * MINUTE_MS + 5_000, "{status}: {took_ms} ms");
+        assert_eq!(destination.effects_total(), 4);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lookup_under_a_block_waits_and_settles_the_doubt_afterwards() {
     let destination = Destination::start([Service::crm()]).await.unwrap();
     let crm = Connection::crm(&destination.origin("crm")).probe("/account");
@@ -277,6 +310,12 @@ async fn an_open_breaker_asks_the_probe_before_it_sends_a_step() {
     }
     let writes = destination.writes_of("chat");
     assert_eq!(writes, 3, "the fourth waits, unsent");
+    let connection = listed(&host).await;
+    let why = connection["failing"].as_str().unwrap();
+    assert!(why.contains("3 different steps") && why.contains("503"), "{connection}");
+    assert!(connection["failing_since"].is_string() && connection["failing_until"].is_string());
+    let ready = request(host.client.address, "GET", "/readyz", &[], b"").await.unwrap();
+    assert_eq!(ready.status, 200);
     for probes in 1..=3 {
         // Whoever waits for the breaker comes back when it lets somebody find out.
         let view = host.run(runs[3]).await;
@@ -295,4 +334,5 @@ async fn an_open_breaker_asks_the_probe_before_it_sends_a_step() {
         assert_eq!(host.settle(*run).await.state(), run::State::Completed);
     }
     assert_eq!((destination.effects_total(), host.reviews().await.len()), (4, 0));
+    assert_eq!(listed(&host).await["failing"], json!(null));
 }

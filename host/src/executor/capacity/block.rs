@@ -7,10 +7,13 @@
 use oncegate_domain::credentials::{self, Probe, Verdict};
 use oncegate_domain::id::Id;
 use oncegate_domain::limits;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Steps remembered for having found out that the block still holds; a block of weeks tries few more.
-const FOUND_OUT_MAX: usize = 10_000;
+/// Steps remembered of each kind; a block of weeks tries few more.
+const REMEMBERED_MAX: usize = 10_000;
+
+/// Looks in a row to which the destination says neither yes nor no before a step is sent to find out.
+const NO_VERDICT_MAX: u32 = 3;
 
 /// Why a connection is blocked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +52,11 @@ pub struct Refusal {
 /// What is known of a connection's credentials.
 #[derive(Debug, Default)]
 pub struct Credentials {
-    /// The different runs that were refused in a row.
-    refused_runs: Vec<Id>,
+    /// The different runs that were refused in a row, with the steps that were.
+    refused_runs: BTreeMap<Id, BTreeSet<Id>>,
+    /// Steps that were refused before another one was accepted, and have not been accepted since: it may be about them
+    /// alone, so they say nothing about the credentials.
+    refused_alone: BTreeSet<Id>,
     block: Option<Block>,
 }
 
@@ -62,7 +68,9 @@ struct Block {
     /// The step that is finding out; all others stand in the queue meanwhile.
     looking: Option<Id>,
     /// Steps that found out in vain: the refusal may be about them alone, so others are asked first.
-    in_vain: HashSet<Id>,
+    in_vain: BTreeSet<Id>,
+    /// How often in a row the connection's read was asked, and the destination did not deal with it.
+    without_verdict: u32,
 }
 
 impl Credentials {
@@ -107,10 +115,41 @@ impl Credentials {
         self.block.as_ref().is_some_and(|block| block.in_vain.contains(&step))
     }
 
+    /// How many have found out in vain.
+    pub fn in_vain_count(&self) -> usize {
+        self.block.as_ref().map_or(0, |block| block.in_vain.len())
+    }
+
+    /// Whether this step was refused while others were accepted.
+    pub fn refused_alone(&self, step: Id) -> bool {
+        self.refused_alone.contains(&step)
+    }
+
     /// The step goes; under a block it goes to find out.
     pub fn begin(&mut self, step: Id) {
         if let Some(block) = &mut self.block {
             block.looking = Some(step);
+        }
+    }
+
+    /// Whether the connection's read is to be asked in place of a step. Not where it was asked again and again and the
+    /// destination never dealt with it: what never gives a verdict must not block for ever.
+    pub fn asks_first(&mut self) -> bool {
+        let is_hopeless = |block: &&mut Block| block.without_verdict >= NO_VERDICT_MAX;
+        match self.block.as_mut().filter(is_hopeless) {
+            Some(block) => {
+                block.without_verdict = 0;
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// The connection's read was asked, and the destination is busy or away: somebody looks again in a minute.
+    pub fn no_verdict(&mut self, now_ms: i64) {
+        if let Some(block) = &mut self.block {
+            block.without_verdict += 1;
+            block.look_again(now_ms);
         }
     }
 
@@ -123,14 +162,15 @@ impl Credentials {
 
     /// Blocks the connection, until somebody finds out that it can be used; `true`: that is news.
     pub fn block(&mut self, cause: Cause, now_ms: i64) -> bool {
-        self.refused_runs.clear();
+        let refused = std::mem::take(&mut self.refused_runs).into_values().flatten();
         let Some(block) = &mut self.block else {
             self.block = Some(Block {
                 cause,
                 since_ms: now_ms,
                 next_look_ms: next_look_ms(now_ms),
                 looking: None,
-                in_vain: HashSet::new(),
+                in_vain: refused.collect(),
+                without_verdict: 0,
             });
             return true;
         };
@@ -165,18 +205,21 @@ impl Credentials {
     /// Takes note of a 401: what follows for its step, and whether it is news that the connection is blocked.
     pub fn refused(&mut self, refusal: Refusal, now_ms: i64) -> (Verdict, bool) {
         let was_blocked = self.is_blocked();
-        let counts = matches!(refusal.probe, Probe::None | Probe::Unclear);
-        if counts && !self.refused_runs.contains(&refusal.run) {
-            self.refused_runs.push(refusal.run);
+        let is_new = !self.refused_alone(refusal.step);
+        if is_new && refusal.probe.leaves_it_open() {
+            self.refused_runs.entry(refusal.run).or_default().insert(refusal.step);
         }
-        let runs = u32::try_from(self.refused_runs.len()).unwrap_or(u32::MAX);
+        let runs = match is_new {
+            true => u32::try_from(self.refused_runs.len()).unwrap_or(u32::MAX),
+            false => 0,
+        };
         let verdict = credentials::after_refusal(was_blocked, refusal.probe, runs);
         let news = match verdict {
             Verdict::Block if self.is_another_ones(refusal.step) => false,
             Verdict::Block => self.block(Cause::Refused(refusal.why), now_ms),
             Verdict::AboutStep | Verdict::Backoff => false,
         };
-        if let Some(block) = self.block.as_mut().filter(|block| block.in_vain.len() < FOUND_OUT_MAX) {
+        if let Some(block) = self.block.as_mut().filter(|block| block.in_vain.len() < REMEMBERED_MAX) {
             block.in_vain.insert(refusal.step);
         }
         (verdict, news)
@@ -190,9 +233,17 @@ impl Credentials {
     /// Takes note that the destination dealt with a request of `step`; `true`: the connection was blocked until now. What
     /// was sent before the block says nothing about now.
     pub fn accepted(&mut self, step: Id) -> bool {
-        self.refused_runs.clear();
         if self.is_another_ones(step) {
+            self.refused_runs.clear();
             return false;
+        }
+        let in_vain = self.block.as_mut().map(|block| std::mem::take(&mut block.in_vain));
+        let refused = std::mem::take(&mut self.refused_runs).into_values();
+        self.refused_alone.extend(refused.chain(in_vain).flatten());
+        self.refused_alone.remove(&step);
+        while self.refused_alone.len() > REMEMBERED_MAX {
+            // Ids begin with their time: the oldest has most likely come to its end.
+            self.refused_alone.pop_first();
         }
         self.block.take().is_some()
     }

@@ -5,7 +5,7 @@
 
 use oncegate_domain::id::Id;
 use oncegate_domain::limits;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// Different steps in a row that must fail before the breaker opens.
 const TRIPS_AT: usize = limits::BREAKER_STEPS_DEFAULT as usize;
@@ -15,8 +15,8 @@ const OPEN_FIRST_MS: i64 = 1_000;
 /// The longest time between two probes.
 const OPEN_LONGEST_MS: i64 = 60_000;
 
-/// Steps remembered for having failed as probes; an outage of days tries few more.
-const FAILED_PROBES_MAX: usize = 10_000;
+/// Steps remembered of each kind; an outage of days tries few more.
+const REMEMBERED_MAX: usize = 10_000;
 
 /// How the last exchange with a destination speaks for its health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,14 +29,50 @@ pub enum Health {
     Silent,
 }
 
+/// How an exchange went.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// Of which step.
+    pub step: Id,
+    /// What it says about the destination.
+    pub health: Health,
+    /// In words, for people.
+    pub why: &'a str,
+}
+
+/// A connection whose destination fails, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// How many steps failed in a row when it was noticed, and how.
+    pub why: String,
+    /// Since when, as far as this process knows.
+    pub since_ms: i64,
+    /// When the next one finds out whether it is back.
+    pub until_ms: i64,
+}
+
+/// What people should hear of: one line when an outage begins, one when it is over, none for what lies between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Nothing is sent for now.
+    Failing(Failing),
+    /// All goes on as before.
+    Well,
+}
+
 /// The breaker of one connection.
+///
+/// It is there to notice that a *destination* is down. A step that failed while others got through says nothing about that,
+/// however often it fails: a handful of bad events must not hold up everybody else.
 #[derive(Debug, Default)]
 pub struct Breaker {
     state: State,
-    /// The different steps that failed in a row.
-    failed: Vec<Id>,
-    /// The steps that found out, in this outage, that the destination is not back.
-    failed_probes: HashSet<Id>,
+    /// The different steps that failed since one last went well.
+    failed: BTreeSet<Id>,
+    /// Those that failed before another one went well, and have not gone well since: the fault may be their own.
+    fail_alone: BTreeSet<Id>,
+    /// From the moment at which it opened until it is closed again: since when, and why.
+    outage: Option<(i64, String)>,
     /// Counts the openings. What began before the last one says nothing about now.
     era: u64,
 }
@@ -106,15 +142,47 @@ impl Breaker {
             State::Closed => {
                 let open_ms = until_ms.saturating_sub(now_ms).max(OPEN_FIRST_MS);
                 self.state = State::Open { until_ms, open_ms };
+                let why = "it failed when this host went down, and is tried again".to_owned();
+                self.outage = Some((now_ms, why));
             }
             State::Open { until_ms: open, .. } => *open = until_ms.max(*open),
             State::Ramp { .. } => {}
         }
     }
 
-    /// Whether this step has found out already, in this outage.
-    pub fn failed_as_probe(&self, step: Id) -> bool {
-        self.failed_probes.contains(&step)
+    /// Whether this step has failed since another one last went well.
+    pub fn has_failed(&self, step: Id) -> bool {
+        self.failed.contains(&step)
+    }
+
+    /// Whether this step failed while others went well.
+    pub fn fails_alone(&self, step: Id) -> bool {
+        self.fail_alone.contains(&step)
+    }
+
+    /// How many have failed in a row.
+    pub fn failed_count(&self) -> usize {
+        self.failed.len()
+    }
+
+    /// Since when nothing is sent, and why.
+    pub fn failing(&self) -> Option<Failing> {
+        match (&self.state, &self.outage) {
+            (State::Open { until_ms, .. }, Some((since_ms, why))) => Some(Failing {
+                why: why.clone(),
+                since_ms: *since_ms,
+                until_ms: *until_ms,
+            }),
+            (State::Open { .. } | State::Closed | State::Ramp { .. }, _) => None,
+        }
+    }
+
+    /// Whether all goes as if nothing had ever been wrong.
+    pub fn is_closed(&self) -> bool {
+        match self.state {
+            State::Closed => true,
+            State::Open { .. } | State::Ramp { .. } => false,
+        }
     }
 
     /// The era in which a step that goes now begins.
@@ -122,51 +190,60 @@ impl Breaker {
         self.era
     }
 
-    /// Takes note of how an exchange of `step` went that began in `era`. Only *different* steps count: one step that
-    /// fails over and over says more about itself than about the destination.
-    pub fn note(&mut self, step: Id, era: u64, health: Health, now_ms: i64, full: usize) {
+    /// Takes note of how an exchange of `step` went that began in `era`; what of it is news. Only *different* steps count:
+    /// one step that fails over and over says more about itself than about the destination.
+    pub fn note(&mut self, seen: Seen, era: u64, now_ms: i64, full: usize) -> Option<News> {
         if era != self.era {
-            return;
+            return None;
         }
-        match health {
-            Health::Silent => {}
-            Health::Good => {
-                self.failed.clear();
-                self.widen(full);
-            }
-            Health::Bad => {
-                if !self.failed.contains(&step) {
-                    self.failed.push(step);
-                }
-                match self.state {
-                    State::Closed if self.failed.len() >= TRIPS_AT => self.open(now_ms, OPEN_FIRST_MS),
-                    State::Open { open_ms, .. } | State::Ramp { at_once: 1, open_ms } => {
-                        if self.failed_probes.len() < FAILED_PROBES_MAX {
-                            self.failed_probes.insert(step);
-                        }
-                        self.open(now_ms, open_ms.saturating_mul(2));
-                    }
-                    State::Ramp { open_ms, .. } if self.failed.len() >= TRIPS_AT => {
-                        self.open(now_ms, open_ms.saturating_mul(2));
-                    }
-                    State::Closed | State::Ramp { .. } => {}
-                }
-            }
+        match seen.health {
+            Health::Silent => None,
+            Health::Good => self.went_well(seen.step, full),
+            Health::Bad => self.went_wrong(&seen, now_ms),
         }
     }
 
-    fn widen(&mut self, full: usize) {
+    fn went_well(&mut self, step: Id, full: usize) -> Option<News> {
+        self.fail_alone.append(&mut self.failed);
+        self.fail_alone.remove(&step);
+        while self.fail_alone.len() > REMEMBERED_MAX {
+            // Ids begin with their time: the oldest has most likely come to its end.
+            self.fail_alone.pop_first();
+        }
         let (at_once, open_ms) = match self.state {
-            State::Closed => return,
+            State::Closed => return None,
             State::Open { open_ms, .. } => (2, open_ms),
             State::Ramp { at_once, open_ms } => (at_once.saturating_mul(2), open_ms),
         };
-        self.failed_probes.clear();
-        self.state = if at_once >= full {
-            State::Closed
-        } else {
-            State::Ramp { at_once, open_ms }
-        };
+        if at_once < full {
+            self.state = State::Ramp { at_once, open_ms };
+            return None;
+        }
+        self.state = State::Closed;
+        self.outage.take().map(|_| News::Well)
+    }
+
+    fn went_wrong(&mut self, seen: &Seen, now_ms: i64) -> Option<News> {
+        let is_new = !self.fails_alone(seen.step);
+        if is_new && self.failed.len() < REMEMBERED_MAX {
+            self.failed.insert(seen.step);
+        }
+        let trips = is_new && self.failed.len() >= TRIPS_AT;
+        match self.state {
+            // It was let through to find out, so the next one is: later only where this says something new.
+            State::Open { open_ms, .. } | State::Ramp { at_once: 1, open_ms } => {
+                self.open(now_ms, if is_new { open_ms.saturating_mul(2) } else { open_ms });
+            }
+            State::Ramp { open_ms, .. } if trips => self.open(now_ms, open_ms.saturating_mul(2)),
+            State::Closed if trips => {
+                let why = format!("{} different steps failed in a row; {}", self.failed.len(), seen.why);
+                self.outage = Some((now_ms, why));
+                self.open(now_ms, OPEN_FIRST_MS);
+                return self.failing().map(News::Failing);
+            }
+            State::Closed | State::Ramp { .. } => {}
+        }
+        None
     }
 
     fn open(&mut self, now_ms: i64, open_ms: i64) {
@@ -175,137 +252,9 @@ impl Breaker {
             until_ms: now_ms.saturating_add(open_ms),
             open_ms,
         };
-        self.failed.clear();
         self.era += 1;
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FULL: usize = 16;
-
-    fn id(n: u8) -> Id {
-        Id::new(1_000, [n; 10])
-    }
-
-    /// Notes what happened to a step that began just now.
-    fn saw(breaker: &mut Breaker, step: u8, health: Health, now_ms: i64) {
-        breaker.note(id(step), breaker.era(), health, now_ms, FULL);
-    }
-
-    fn opened() -> Breaker {
-        let mut breaker = Breaker::default();
-        for step in 1..=3 {
-            saw(&mut breaker, step, Health::Bad, 0);
-        }
-        assert_eq!(breaker.closed_until(0), Some(OPEN_FIRST_MS));
-        breaker
-    }
-
-    #[test]
-    fn three_different_steps_in_a_row_open_it_and_one_step_alone_never_does() {
-        let mut breaker = Breaker::default();
-        for _ in 0..9 {
-            saw(&mut breaker, 1, Health::Bad, 0);
-        }
-        saw(&mut breaker, 2, Health::Bad, 0);
-        saw(&mut breaker, 2, Health::Good, 0);
-        saw(&mut breaker, 3, Health::Bad, 0);
-        saw(&mut breaker, 4, Health::Silent, 0);
-        saw(&mut breaker, 5, Health::Bad, 0);
-        assert_eq!((breaker.closed_until(0), breaker.at_once_max(FULL)), (None, FULL));
-        saw(&mut breaker, 6, Health::Bad, 0);
-        assert_eq!(breaker.closed_until(0), Some(OPEN_FIRST_MS));
-    }
-
-    #[test]
-    fn after_a_restart_one_finds_out_for_all_whether_its_time_has_come_or_not() {
-        for (until_ms, now_ms, closed_until) in [
-            (9_000, 5_000, Some(9_000)),
-            (1_000, 5_000, None),
-            (i64::MAX, 5_000, Some(5_000 + OPEN_LONGEST_MS)),
-        ] {
-            let mut breaker = Breaker::default();
-            breaker.was_open(until_ms, now_ms);
-            assert_eq!(breaker.closed_until(now_ms), closed_until);
-            assert_eq!((breaker.is_open(), breaker.at_once_max(FULL)), (true, 1));
-            saw(&mut breaker, 1, Health::Good, until_ms);
-            assert_eq!(breaker.at_once_max(FULL), 2, "it goes on as a ramp");
-        }
-    }
-
-    #[test]
-    fn one_step_finds_out_and_the_rest_follow_as_a_ramp() {
-        let mut breaker = opened();
-        let mut widths = Vec::new();
-        for step in 10..15 {
-            widths.push(breaker.at_once_max(FULL));
-            saw(&mut breaker, step, Health::Good, OPEN_FIRST_MS);
-        }
-        assert_eq!(widths, [1, 2, 4, 8, FULL]);
-        saw(&mut breaker, 20, Health::Bad, OPEN_FIRST_MS);
-        assert_eq!(
-            breaker.closed_until(OPEN_FIRST_MS),
-            None,
-            "closed again: one failure is none"
-        );
-    }
-
-    #[test]
-    fn the_longer_an_outage_lasts_the_fewer_probes_go_out() {
-        let mut breaker = opened();
-        let mut gaps = Vec::new();
-        let mut now_ms = 0;
-        for _ in 0..9 {
-            let until_ms = breaker.closed_until(now_ms).expect("every probe failed");
-            gaps.push(until_ms - now_ms);
-            now_ms = until_ms;
-            assert_eq!(breaker.at_once_max(FULL), 1, "one probe at a time");
-            saw(&mut breaker, 9, Health::Bad, now_ms);
-        }
-        assert_eq!(
-            gaps,
-            [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]
-        );
-    }
-
-    #[test]
-    fn what_began_before_it_opened_neither_closes_nor_prolongs_it() {
-        let mut breaker = opened();
-        for health in [Health::Good, Health::Bad] {
-            breaker.note(id(7), breaker.era() - 1, health, OPEN_FIRST_MS, FULL);
-            assert_eq!(breaker.closed_until(OPEN_FIRST_MS - 1), Some(OPEN_FIRST_MS));
-            assert_eq!(breaker.closed_until(OPEN_FIRST_MS), None);
-            assert_eq!(breaker.at_once_max(FULL), 1);
-        }
-    }
-
-    #[test]
-    fn a_read_that_goes_well_lets_one_step_through_and_one_that_does_not_none() {
-        let mut breaker = opened();
-        breaker.probed(Health::Bad, OPEN_FIRST_MS);
-        let until_ms = 3 * OPEN_FIRST_MS;
-        assert_eq!(breaker.closed_until(OPEN_FIRST_MS), Some(until_ms));
-        breaker.probed(Health::Good, until_ms);
-        assert!(!breaker.is_open() && breaker.is_probing());
-        assert_eq!(breaker.at_once_max(FULL), 1, "it reads, and may not write");
-        saw(&mut breaker, 10, Health::Bad, until_ms);
-        assert_eq!(breaker.closed_until(until_ms), Some(until_ms + 4 * OPEN_FIRST_MS));
-        breaker.probed(Health::Good, until_ms + 4 * OPEN_FIRST_MS);
-        saw(&mut breaker, 11, Health::Good, until_ms + 4 * OPEN_FIRST_MS);
-        assert_eq!(breaker.at_once_max(FULL), 2);
-    }
-
-    #[test]
-    fn a_ramp_that_meets_the_outage_again_opens_for_longer() {
-        let mut breaker = opened();
-        saw(&mut breaker, 10, Health::Good, OPEN_FIRST_MS);
-        for step in 11..=13 {
-            assert_eq!(breaker.closed_until(OPEN_FIRST_MS), None);
-            saw(&mut breaker, step, Health::Bad, OPEN_FIRST_MS);
-        }
-        assert_eq!(breaker.closed_until(OPEN_FIRST_MS), Some(3 * OPEN_FIRST_MS));
-    }
-}
+mod tests;

@@ -18,6 +18,13 @@ fn gate(pace: Pace) -> (Arc<Gate>, Arc<ManualClock>) {
     (Arc::new(Gate::new(shared, pace)), clock)
 }
 
+/// Notes how a step went that holds a slot.
+fn saw(gate: &Arc<Gate>, step: u8, health: Health, now_ms: i64) {
+    let why = "answered 500";
+    let step = id(step);
+    gate.note(Seen { step, health, why }, now_ms);
+}
+
 /// What a gate says at once.
 async fn said(gate: &Arc<Gate>, step: u8) -> Admission {
     gate.admit(id(step), 0).await
@@ -118,7 +125,7 @@ async fn after_an_outage_one_goes_and_the_others_follow_when_it_comes_back_well(
     });
     for step in 1..=3 {
         let held = slot(&gate, step).await;
-        gate.note(id(step), Health::Bad, clock.now_ms());
+        saw(&gate, step, Health::Bad, clock.now_ms());
         drop(held);
     }
     let (reason, until_ms) = waits(&gate, 4).await;
@@ -135,7 +142,7 @@ async fn after_an_outage_one_goes_and_the_others_follow_when_it_comes_back_well(
         panic!("the next one goes when the first reports nothing")
     };
     assert!(still_waits(&mut sixth).await);
-    gate.note(id(5), Health::Good, clock.now_ms());
+    saw(&gate, 5, Health::Good, clock.now_ms());
     assert!(
         matches!(sixth.await, Ok(Admission::Go { .. })),
         "without waiting for its slot"
@@ -148,13 +155,13 @@ async fn a_failed_probe_sends_the_queue_away() {
     let (gate, clock) = gate(PACE);
     for step in 1..=3 {
         let held = slot(&gate, step).await;
-        gate.note(id(step), Health::Bad, clock.now_ms());
+        saw(&gate, step, Health::Bad, clock.now_ms());
         drop(held);
     }
     clock.advance(1_000);
     let _probe = slot(&gate, 4).await;
     let behind = queued(&gate, 5, 0).await;
-    gate.note(id(4), Health::Bad, clock.now_ms());
+    saw(&gate, 4, Health::Bad, clock.now_ms());
     let answer = behind.await.expect("the task lives");
     assert!(matches!(
         answer,
@@ -191,13 +198,13 @@ async fn a_bad_event_is_a_probe_once_and_then_the_others_find_out() {
     for step in 1..=3 {
         let held = slot(&gate, step).await;
         assert!(!held.probe);
-        gate.note(id(step), Health::Bad, clock.now_ms());
+        saw(&gate, step, Health::Bad, clock.now_ms());
         drop(held);
     }
     clock.advance(1_000);
     let bad = slot(&gate, 1).await;
     assert!(bad.probe);
-    gate.note(id(1), Health::Bad, clock.now_ms());
+    saw(&gate, 1, Health::Bad, clock.now_ms());
     drop(bad);
     clock.advance(2_000);
     // The bad one is the oldest again, and somebody stands in the probe's place while both come.
@@ -209,7 +216,7 @@ async fn a_bad_event_is_a_probe_once_and_then_the_others_find_out() {
         panic!("the one that has not found out yet goes")
     };
     assert!(still_waits(&mut bad).await);
-    gate.note(id(5), Health::Good, clock.now_ms());
+    saw(&gate, 5, Health::Good, clock.now_ms());
     drop(good);
     assert!(matches!(bad.await, Ok(Admission::Go { .. })));
 }
@@ -265,4 +272,93 @@ async fn a_new_revision_is_looked_at_at_once() {
     assert_eq!(waits(&gate, 1).await, (Wait::ConnectionBlocked, 61_000));
     gate.at_revision(2);
     drop(slot(&gate, 1).await);
+}
+
+/// A gate whose breaker was opened by steps 1 to 3, at the moment at which somebody finds out.
+async fn about_to_find_out(concurrency: usize) -> (Arc<Gate>, Arc<ManualClock>) {
+    let (gate, clock) = gate(Pace {
+        concurrency,
+        interval_us: 0,
+    });
+    for step in 1..=3 {
+        let held = slot(&gate, step).await;
+        saw(&gate, step, Health::Bad, clock.now_ms());
+        drop(held);
+    }
+    clock.advance(1_000);
+    (gate, clock)
+}
+
+/// Who of those who come at the same moment, each with the time since which it is ready, goes first.
+async fn goes_first(gate: &Arc<Gate>, come: &[(u8, i64)]) -> u8 {
+    let mut asking = Vec::new();
+    for (step, ready_ms) in come {
+        asking.push(queued(gate, *step, *ready_ms).await);
+    }
+    loop {
+        tokio::task::yield_now().await;
+        if let Some(first) = asking.iter().position(JoinHandle::is_finished) {
+            assert!(matches!(asking.remove(first).await, Ok(Admission::Go { .. })));
+            for late in asking {
+                late.abort();
+            }
+            return come[first].0;
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_those_who_wake_at_the_same_moment_the_oldest_that_has_not_failed_finds_out() {
+    let (gate, _clock) = about_to_find_out(4).await;
+    let come = [(9, 900), (1, 100), (2, 200), (7, 700), (8, 800)];
+    assert_eq!(goes_first(&gate, &come).await, 7);
+}
+
+#[tokio::test]
+async fn where_the_oldest_failed_as_well_the_youngest_finds_out() {
+    let (gate, clock) = about_to_find_out(4).await;
+    let oldest = slot(&gate, 4).await;
+    saw(&gate, 4, Health::Bad, clock.now_ms());
+    drop(oldest);
+    clock.advance(2_000);
+    let come = [(5, 500), (9, 900), (1, 100), (7, 700)];
+    assert_eq!(goes_first(&gate, &come).await, 9);
+}
+
+#[tokio::test]
+async fn who_fails_alone_goes_last_in_the_ramp_and_its_attempts_count() {
+    let (gate, clock) = about_to_find_out(8).await;
+    let good = slot(&gate, 9).await;
+    assert!(good.probe);
+    saw(&gate, 9, Health::Good, clock.now_ms());
+    drop(good);
+    // A ramp of two: one place is taken, and for the other one come a bad one and a good one.
+    let busy = (slot(&gate, 10).await, slot(&gate, 11).await);
+    let mut bad = queued(&gate, 1, 100).await;
+    let younger = queued(&gate, 12, 900).await;
+    drop(busy.0);
+    let younger = younger.await;
+    assert!(matches!(younger, Ok(Admission::Go { .. })));
+    assert!(still_waits(&mut bad).await);
+    drop(younger);
+    let Ok(Admission::Go { slot: bad, .. }) = bad.await else {
+        panic!("it goes when nobody else is there")
+    };
+    assert!(!bad.probe);
+    drop(bad);
+    for step in 1..=3 {
+        let held = slot(&gate, step).await;
+        saw(&gate, step, Health::Bad, clock.now_ms());
+        drop(held);
+    }
+    // Where it finds out after all, because nobody else is there, it pays for it.
+    for step in 20..=22 {
+        let held = slot(&gate, step).await;
+        saw(&gate, step, Health::Bad, clock.now_ms());
+        drop(held);
+    }
+    clock.advance(60_000);
+    assert!(!slot(&gate, 1).await.probe);
+    clock.advance(60_000);
+    assert!(slot(&gate, 20).await.probe);
 }

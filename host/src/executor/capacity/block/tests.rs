@@ -30,7 +30,7 @@ fn the_third_different_run_in_a_row_blocks_where_no_probe_can_tell() {
         assert_eq!(refused(&mut credentials, run, Probe::None), (Verdict::Backoff, false));
     }
     assert!(!credentials.accepted(id(9)), "it was not blocked");
-    for run in [1, 2] {
+    for run in [4, 5] {
         assert_eq!(
             refused(&mut credentials, run, Probe::Unclear),
             (Verdict::Backoff, false),
@@ -143,4 +143,56 @@ fn a_changed_connection_is_looked_at_at_once() {
     let mut credentials = blocked();
     credentials.look_now(5_000);
     assert_eq!(credentials.closed_until(5_000), None);
+}
+
+#[test]
+fn who_was_refused_while_others_were_accepted_blocks_nothing() {
+    let mut credentials = Credentials::default();
+    for bad in [1, 2] {
+        refused(&mut credentials, bad, Probe::None);
+    }
+    assert!(!credentials.accepted(id(9)));
+    for bad in [1, 2, 1, 2] {
+        assert_eq!(refused(&mut credentials, bad, Probe::None), (Verdict::Backoff, false));
+        assert!(credentials.refused_alone(id(bad)));
+    }
+    for fresh in [3, 4] {
+        assert_eq!(refused(&mut credentials, fresh, Probe::None).0, Verdict::Backoff);
+    }
+    // It was about what they asked then; once accepted they speak for the credentials again.
+    credentials.accepted(id(1));
+    for fresh in [1, 5] {
+        assert_eq!(refused(&mut credentials, fresh, Probe::None).0, Verdict::Backoff);
+    }
+    assert_eq!(refused(&mut credentials, 6, Probe::None), (Verdict::Block, true));
+}
+
+#[test]
+fn who_brought_a_block_about_is_told_apart_once_another_is_accepted() {
+    let mut credentials = Credentials::default();
+    for bad in 1..=3 {
+        refused(&mut credentials, bad, Probe::None);
+    }
+    assert!((1..=3).all(|bad| credentials.looked_in_vain(id(bad))));
+    credentials.begin(id(9));
+    assert!(credentials.accepted(id(9)));
+    for bad in [1, 2, 3, 1, 2, 3] {
+        assert_eq!(refused(&mut credentials, bad, Probe::Unclear).0, Verdict::Backoff);
+    }
+    assert!(!credentials.is_blocked());
+}
+
+#[test]
+fn a_read_without_a_verdict_keeps_a_block_for_three_looks_and_then_a_step_finds_out() {
+    let mut credentials = blocked();
+    for round in 0..2 {
+        for look in 1..=3 {
+            let now_ms = (4 * round + look) * MINUTE_MS;
+            assert!(credentials.asks_first(), "look {look}");
+            credentials.no_verdict(now_ms);
+            assert_eq!(credentials.closed_until(now_ms), Some(now_ms + MINUTE_MS));
+        }
+        assert!(!credentials.asks_first());
+    }
+    assert!(credentials.asks_first());
 }
