@@ -14,7 +14,7 @@ const PAGE: u32 = 500;
 /// Settles every step that an earlier process left under way; how many there were.
 pub async fn recover(shared: &Arc<Shared>) -> Result<usize, Abandoned> {
     for wait in shared.ledger.waits().await? {
-        keep_waiting(shared, &wait);
+        keep_waiting(shared, wait);
     }
     let mut after = None;
     let mut found = 0;
@@ -68,7 +68,7 @@ async fn settle(shared: &Arc<Shared>, UnderWay { step: due, open, .. }: &UnderWa
 
 /// A destination that asked for a pause is left alone after a restart as well, and one that was away, or whose credentials
 /// were refused, is looked at before more than one step goes.
-fn keep_waiting(shared: &Shared, wait: &ConnectionWait) {
+fn keep_waiting(shared: &Shared, wait: ConnectionWait) {
     let Some(gate) = shared.gate_of(&wait.connection) else {
         return;
     };
@@ -76,7 +76,8 @@ fn keep_waiting(shared: &Shared, wait: &ConnectionWait) {
     match wait.reason {
         Wait::RateLimited => gate.pause_until(until_ms),
         Wait::ConnectionBlocked => {
-            gate.credentials(|credentials| credentials.was_blocked(until_ms, shared.clock.now_ms()));
+            let now_ms = shared.clock.now_ms();
+            gate.credentials(|credentials| credentials.was_blocked(wait.why, until_ms, now_ms));
         }
         Wait::BreakerOpen => gate.was_open(until_ms),
         Wait::Paused | Wait::Timer | Wait::Approval | Wait::InOrder => {}

@@ -30,7 +30,7 @@ pub(super) const UNDER_WAY: &str = "SELECT steps.id, steps.run_id, steps.connect
     WHERE steps.due_ms IS NOT NULL AND steps.state IN ('processing', 'cancelling')
       AND (steps.connection, steps.due_ms, steps.id) > (?1, ?2, ?3)
     ORDER BY steps.connection, steps.due_ms, steps.id LIMIT ?4";
-pub(super) const WAITS: &str = "SELECT connection, wait_reason, MAX(due_ms) FROM steps
+pub(super) const WAITS: &str = "SELECT connection, wait_reason, MAX(due_ms), MAX(last_error) FROM steps
     WHERE due_ms IS NOT NULL AND state = 'waiting' GROUP BY connection, wait_reason";
 pub(super) const LAST_INTENT: &str = "SELECT attempts.number, attempts.kind, attempts.intent_ms, attempts.send_by_ms,
       attempts.send_by_boot_ms, attempts.epoch, attempts.connector_digest, attempts.connection,
@@ -125,6 +125,7 @@ pub(super) async fn waits(conn: &mut Conn<'_>) -> Result<Vec<ConnectionWait>> {
                 connection: row.text()?,
                 reason: row.word()?,
                 until_ms: row.int()?,
+                why: row.opt_text()?,
             })
         })
     };

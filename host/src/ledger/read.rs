@@ -259,6 +259,8 @@ pub struct ConnectionWait {
     pub reason: Wait,
     /// Until when, the last of them.
     pub until_ms: i64,
+    /// What one of them was told, in words.
+    pub why: Option<String>,
 }
 
 /// An intent whose attempt has no stored end.

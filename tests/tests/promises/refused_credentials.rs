@@ -92,6 +92,8 @@ async fn a_dead_token_blocks_the_connection_and_all_complete_in_order_once_it_is
                 (look - 1, 1),
                 "a restart is no reason to ask"
             );
+            let why = listed(&host).await["blocked"].clone();
+            assert!(why.as_str().unwrap().contains("GET /account"), "{why}");
         }
         host.clock.advance_to(due_ms);
         for run in &runs {

@@ -18,8 +18,8 @@ const NO_VERDICT_MAX: u32 = 3;
 /// Why a connection is blocked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It was when an earlier process of this host looked last.
-    Earlier,
+    /// It was when an earlier process of this host looked last; what the step that tells so was told, in words.
+    Earlier(Option<String>),
     /// A secret cannot be used; the reason in words.
     Secrets(String),
     /// The destination does not accept the credentials; how it said so.
@@ -83,7 +83,10 @@ impl Credentials {
     pub fn blocked(&self) -> Option<Blocked> {
         self.block.as_ref().map(|block| Blocked {
             why: match &block.cause {
-                Cause::Earlier => "it was blocked when this host went down, and is looked at again".to_owned(),
+                Cause::Earlier(None) => "it was blocked when this host went down, and is looked at again".to_owned(),
+                Cause::Earlier(Some(why)) => {
+                    format!("{why} (so it was when this host went down; it is looked at again)")
+                }
                 Cause::Secrets(why) | Cause::Refused(why) => why.clone(),
             },
             since_ms: block.since_ms,
@@ -94,7 +97,7 @@ impl Credentials {
     /// What to tell those who wait; `None`: they know it from before.
     pub fn news(&self) -> Option<&str> {
         match &self.block.as_ref()?.cause {
-            Cause::Earlier => None,
+            Cause::Earlier(_) => None,
             Cause::Secrets(why) | Cause::Refused(why) => Some(why),
         }
     }
@@ -184,10 +187,10 @@ impl Credentials {
         !known
     }
 
-    /// An earlier process left a step that waits until then because the connection was blocked.
-    pub fn was_blocked(&mut self, until_ms: i64, now_ms: i64) {
+    /// An earlier process left a step that waits until then because the connection was blocked; `why`, as that step was told.
+    pub fn was_blocked(&mut self, why: Option<String>, until_ms: i64, now_ms: i64) {
         if self.block.is_none() {
-            self.block(Cause::Earlier, now_ms);
+            self.block(Cause::Earlier(why), now_ms);
         }
         if let Some(block) = &mut self.block {
             // A clock that was set back must not make it wait for longer than a minute.

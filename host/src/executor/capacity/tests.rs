@@ -45,12 +45,12 @@ async fn waits(gate: &Arc<Gate>, step: u8) -> (Wait, i64) {
 }
 
 /// A step that has come to the gate and stands in its queue.
-async fn queued(gate: &Arc<Gate>, step: u8, ready_ms: i64) -> JoinHandle<Admission> {
+async fn queued(gate: &Arc<Gate>, step: u8, since_ms: i64) -> JoinHandle<Admission> {
     let asking = tokio::spawn({
         let gate = Arc::clone(gate);
-        async move { gate.admit(id(step), ready_ms).await }
+        async move { gate.admit(id(step), since_ms).await }
     });
-    while !gate.state().queue.contains_key(&(ready_ms, id(step))) {
+    while !gate.state().queue.contains_key(&(since_ms, id(step))) {
         tokio::task::yield_now().await;
     }
     asking
@@ -292,8 +292,8 @@ async fn about_to_find_out(concurrency: usize) -> (Arc<Gate>, Arc<ManualClock>) 
 /// Who of those who come at the same moment, each with the time since which it is ready, goes first.
 async fn goes_first(gate: &Arc<Gate>, come: &[(u8, i64)]) -> u8 {
     let mut asking = Vec::new();
-    for (step, ready_ms) in come {
-        asking.push(queued(gate, *step, *ready_ms).await);
+    for (step, since_ms) in come {
+        asking.push(queued(gate, *step, *since_ms).await);
     }
     loop {
         tokio::task::yield_now().await;

@@ -307,7 +307,10 @@ async fn a_step_that_waits_says_what_its_connection_waits_for() {
             },
             ..ready()
         };
-        let write = StepWrite::new(steps[0], 0, waiting);
+        let write = StepWrite {
+            last_error: Some("away".to_owned()),
+            ..StepWrite::new(steps[0], 0, waiting)
+        };
         house.ledger.finish(house.finish(run, write, None)).await.unwrap();
     }
     let waits = house.ledger.waits().await.unwrap();
@@ -315,6 +318,7 @@ async fn a_step_that_waits_says_what_its_connection_waits_for() {
         connection: "crm".to_owned(),
         reason: Wait::BreakerOpen,
         until_ms: NOW_MS + 9_000,
+        why: Some("away".to_owned()),
     };
     assert_eq!(waits, [expected]);
 }

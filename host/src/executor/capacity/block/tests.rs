@@ -121,7 +121,9 @@ fn a_block_is_news_once_for_each_reason_and_once_when_it_is_over() {
 #[test]
 fn after_a_restart_nobody_goes_before_somebody_has_looked() {
     let mut credentials = Credentials::default();
-    credentials.was_blocked(40_000, 30_000);
+    credentials.was_blocked(Some("the destination answered 401".to_owned()), 40_000, 30_000);
+    let why = credentials.blocked().expect("it is blocked").why;
+    assert!(why.starts_with("the destination answered 401 (so it was"), "{why}");
     assert_eq!(
         (credentials.closed_until(30_000), credentials.news()),
         (Some(40_000), None)
@@ -131,7 +133,7 @@ fn after_a_restart_nobody_goes_before_somebody_has_looked() {
         "told once by each process"
     );
     let mut later = Credentials::default();
-    later.was_blocked(40_000, 90_000);
+    later.was_blocked(None, 40_000, 90_000);
     assert!(
         later.is_blocked() && later.closed_until(90_000).is_none(),
         "whoever comes looks at once"
