@@ -23,7 +23,6 @@ use axum::routing::{get, post};
 use axum::{Router, middleware};
 use oncegate_domain::id::Id;
 use serde::Deserialize;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes of a request's body. The largest is the output that a person gives when they resolve a step.
@@ -44,8 +43,6 @@ pub struct Api {
     pub clock: SharedClock,
     /// The names under which this host may be called.
     pub names: Names,
-    /// Below this folder `file:` secrets are read.
-    pub secrets_dir: PathBuf,
 }
 
 /// The routes of the API. Whoever serves them must provide the peer's address to nobody: the token decides.

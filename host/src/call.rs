@@ -11,6 +11,7 @@ pub use subject::{Subject, secrets_dir};
 
 use crate::catalog::{Catalog, Purpose};
 use crate::clock::{SharedClock, SystemClock};
+use crate::credentials::Secrets;
 use crate::egress::{Egress, Outgoing};
 use crate::executor::{Consent, Delivery, Executor, Parts, Trial, Wanted};
 use crate::flow::{ContentEncoding, RawBody};
@@ -111,7 +112,7 @@ impl Host {
             runtime,
             egress: Egress::new(Arc::clone(&clock)),
             clock: Arc::clone(&clock),
-            secrets_dir: subject.secrets_dir.clone(),
+            secrets: Secrets::new(subject.secrets_dir.clone()),
             calls_max,
         });
         Ok(Self {

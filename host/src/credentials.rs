@@ -1,10 +1,14 @@
 //! Secrets, read where the operator put them, at the moment they are needed. They never enter the ledger, a log or a
 //! guest; this room must not know what they are for.
 
+mod file;
+mod reader;
+
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 pub use oncegate_domain::limits::{SECRET_BYTES_MAX, SECRET_BYTES_MIN};
+pub use reader::Secrets;
 
 /// Only variables with this prefix can be named: a connection must not be able to read the rest of the environment.
 pub const ENV_PREFIX: &str = "ONCEGATE_SECRET_";
@@ -64,121 +68,51 @@ pub enum CredentialError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Something else than a file: reading it could wait for ever, or never end.
+    #[error("the secret file {} is {kind}; put a regular file there", path.display())]
+    NoFile {
+        /// Where it is.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// Its file system does not answer.
+    #[error("the secret file {} was not read within {within_ms} ms: its file system does not answer", path.display())]
+    Silent {
+        /// The file.
+        path: PathBuf,
+        /// How long was waited, in milliseconds.
+        within_ms: u64,
+    },
     /// Too short to be masked, or absurdly long.
     #[error("the secret {place} has {bytes} bytes; {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} are allowed")]
     Length {
         /// Where it is.
         place: String,
         /// Its length.
-        bytes: usize,
+        bytes: u64,
     },
 }
 
-/// Reads a secret. A line end behind it (editors add one) is not part of it.
-///
-/// # Errors
-/// See [`CredentialError`]; none of them holds the secret.
-pub fn resolve(source: &SecretSource, secrets_dir: &Path) -> Result<Secret, CredentialError> {
-    let (place, text) = match source {
-        SecretSource::Env(name) if !name.starts_with(ENV_PREFIX) => {
-            return Err(CredentialError::ForbiddenVariable(name.clone()));
+/// A secret of this text. A line end behind it (editors add one) is not part of it.
+fn secret_of(mut text: String, place: &str) -> Result<Secret, CredentialError> {
+    for end in ['\n', '\r'] {
+        if text.ends_with(end) {
+            text.pop();
         }
-        SecretSource::Env(name) => (
-            name.clone(),
-            std::env::var(name).map_err(|_| CredentialError::NoVariable(name.clone()))?,
-        ),
-        SecretSource::File(path) => (path.display().to_string(), read_file(path, secrets_dir)?),
-    };
-    let text = text.strip_suffix('\n').unwrap_or(&text);
-    let text = text.strip_suffix('\r').unwrap_or(text);
-    if (SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&text.len()) {
-        Ok(Secret(text.to_owned()))
+    }
+    // Made first, so that a text that is none is overwritten as well.
+    let secret = Secret(text);
+    let bytes = secret.0.len();
+    if (SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&bytes) {
+        Ok(secret)
     } else {
         Err(CredentialError::Length {
-            place,
-            bytes: text.len(),
+            place: place.to_owned(),
+            bytes: bytes as u64,
         })
     }
 }
 
-/// A link inside the folder that leads out of it is outside as well, so the real places are compared.
-fn read_file(path: &Path, secrets_dir: &Path) -> Result<String, CredentialError> {
-    let outside = || CredentialError::Outside(path.to_owned());
-    if !path.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(outside());
-    }
-    let unreadable = |source| CredentialError::Unreadable {
-        path: path.to_owned(),
-        source,
-    };
-    let folder = secrets_dir.canonicalize().map_err(unreadable)?;
-    let real = folder.join(path).canonicalize().map_err(unreadable)?;
-    if !real.starts_with(&folder) {
-        return Err(outside());
-    }
-    std::fs::read_to_string(&real).map_err(unreadable)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(name: &str, write: impl FnOnce(&Path)) -> Result<String, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let secrets = folder.path().join("secrets");
-        std::fs::create_dir(&secrets).unwrap();
-        write(&secrets);
-        let source = SecretSource::File(name.into());
-        resolve(&source, &secrets)
-            .map(|secret| secret.expose().to_owned())
-            .map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_file_below_the_folder_is_read_without_its_line_end() {
-        let read = check("crm", |secrets| {
-            std::fs::write(secrets.join("crm"), "s3cret-token\r\n").unwrap()
-        });
-        assert_eq!(read.as_deref(), Ok("s3cret-token"));
-    }
-
-    #[test]
-    fn nothing_outside_the_folder_can_be_read() {
-        let outside = |secrets: &Path| std::fs::write(secrets.join("../other"), "s3cret-token").unwrap();
-        assert!(check("../other", outside).unwrap_err().contains("not below"));
-        assert!(check("/etc/hostname", |_| {}).unwrap_err().contains("not below"));
-        let link = |secrets: &Path| {
-            std::fs::write(secrets.join("../other"), "s3cret-token").unwrap();
-            std::os::unix::fs::symlink("../other", secrets.join("link")).unwrap();
-        };
-        assert!(check("link", link).unwrap_err().contains("not below"));
-    }
-
-    #[test]
-    fn a_secret_has_a_length_that_can_be_masked() {
-        let of = |bytes: usize| {
-            check("s", |secrets| {
-                std::fs::write(secrets.join("s"), "x".repeat(bytes)).unwrap()
-            })
-        };
-        assert!(of(SECRET_BYTES_MIN - 1).unwrap_err().contains("7 bytes"));
-        assert!(of(SECRET_BYTES_MIN).is_ok());
-        assert!(of(SECRET_BYTES_MAX).is_ok());
-        assert!(of(SECRET_BYTES_MAX + 1).is_err());
-    }
-
-    #[test]
-    fn only_variables_of_our_own_can_be_named() {
-        let read = |name: &str| resolve(&SecretSource::Env(name.to_owned()), Path::new("."));
-        assert!(matches!(read("PATH"), Err(CredentialError::ForbiddenVariable(_))));
-        assert!(matches!(
-            read("ONCEGATE_SECRET_NOT_SET"),
-            Err(CredentialError::NoVariable(_))
-        ));
-    }
-
-    #[test]
-    fn a_secret_does_not_print_itself() {
-        assert_eq!(format!("{:?}", Secret("s3cret-token".to_owned())), "Secret(hidden)");
-    }
-}
+mod tests;

@@ -33,6 +33,7 @@ pub use trial::{LookedUp, Performed, Trial, TrialError, Wanted};
 
 use crate::catalog::{Approved, Catalog, Limits};
 use crate::clock::SharedClock;
+use crate::credentials::Secrets;
 use crate::egress::Egress;
 use crate::flow::BodyLimits;
 use crate::ledger::{Ledger, LedgerError, RunResult};
@@ -44,7 +45,6 @@ use oncegate_domain::key::{EventKey, InstallationSecret};
 use oncegate_domain::run;
 use signing::Signer;
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -62,8 +62,8 @@ pub struct Parts {
     pub egress: Egress,
     /// The time.
     pub clock: SharedClock,
-    /// Below this folder `file:` secrets are read.
-    pub secrets_dir: PathBuf,
+    /// Reads secrets.
+    pub secrets: Secrets,
     /// Connector calls at the same time.
     pub calls_max: u32,
 }
@@ -175,6 +175,11 @@ impl Executor {
         self.shared.gates.failing()
     }
 
+    /// What keeps connections from being used as of now, each in a sentence: said before the first step finds out.
+    pub async fn unusable(&self) -> Vec<String> {
+        self.shared.unusable().await
+    }
+
     /// Steps in memory right now.
     pub fn seated(&self) -> usize {
         self.shared.seats.len()
@@ -200,7 +205,7 @@ impl Shared {
             egress: parts.egress,
             gates: Gates::new(Arc::clone(&parts.clock)),
             clock: parts.clock,
-            signer: Signer::new(parts.secrets_dir),
+            signer: Signer::new(parts.secrets),
             live: LiveRuns::default(),
             seats: scheduler::Seats::default(),
             calls: Arc::new(Semaphore::new(parts.calls_max.max(1) as usize)),

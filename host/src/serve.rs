@@ -9,6 +9,7 @@ use crate::catalog::folder::FolderError;
 use crate::catalog::{Catalog, CatalogError};
 use crate::clock::SharedClock;
 use crate::config::Config;
+use crate::credentials::Secrets;
 use crate::egress::Egress;
 use crate::executor::{Abandoned, Executor, Parts};
 use crate::ledger::{Ledger, LedgerError, NewToken, Room};
@@ -49,8 +50,8 @@ pub struct Host {
     pub runtime: Runtime,
     /// The time.
     pub clock: SharedClock,
-    /// Below this folder `file:` secrets are read.
-    pub secrets_dir: PathBuf,
+    /// Reads secrets; its files are in `DATA/secrets`.
+    pub secrets: Secrets,
 }
 
 /// Why a host did not come up.
@@ -90,7 +91,7 @@ pub enum ServeError {
 }
 
 impl Host {
-    /// Opens the data directory and begins to work on what is there. `secrets_dir` is `DATA/secrets`.
+    /// Opens the data directory and begins to work on what is there.
     ///
     /// # Errors
     /// See [`ServeError`].
@@ -110,14 +111,14 @@ impl Host {
         let cache = config.cache.clone().unwrap_or_else(|| data.join("cache"));
         let runtime = Runtime::new(limits, Some(&cache))?;
         let catalog = Catalog::load(&ledger, &runtime).await?;
-        let secrets_dir = data.join("secrets");
+        let secrets = Secrets::new(data.join("secrets"));
         let parts = Parts {
             ledger: ledger.clone(),
             catalog: catalog.clone(),
             runtime: runtime.clone(),
             egress: Egress::new(Arc::clone(&clock)),
             clock: Arc::clone(&clock),
-            secrets_dir: secrets_dir.clone(),
+            secrets: secrets.clone(),
             calls_max: config.limits.calls_max,
         };
         let executor = Executor::start(parts).await?;
@@ -127,7 +128,7 @@ impl Host {
             executor,
             runtime,
             clock,
-            secrets_dir,
+            secrets,
         })
     }
 
@@ -147,7 +148,6 @@ impl Host {
                 listen,
                 public: config.public_host(),
             },
-            secrets_dir: self.secrets_dir.clone(),
         }
     }
 
@@ -161,7 +161,7 @@ impl Host {
             self.executor.clone(),
             self.catalog.clone(),
             Arc::clone(&self.clock),
-            self.secrets_dir.clone(),
+            self.secrets.clone(),
             config.trusted_proxies.clone(),
             &limits,
         )
@@ -201,7 +201,7 @@ impl Server {
             apply(&host, folder, approve).await?;
         }
         announce(data, address, &host).await?;
-        for notice in host.notices(address) {
+        for notice in host.notices(address).await {
             tracing::warn!("{notice}");
         }
         let app = Router::new()

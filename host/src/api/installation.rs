@@ -157,7 +157,7 @@ pub(super) async fn apply(
     }
     let warnings = match body.dry_run {
         true => Vec::new(),
-        false => api.catalog.snapshot().missing_secrets(&api.secrets_dir),
+        false => api.executor.unusable().await,
     };
     Ok(Json(
         json!({ "applied": !body.dry_run, "plan": said, "waiting": waiting, "warnings": warnings }),

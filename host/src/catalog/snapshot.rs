@@ -3,13 +3,11 @@
 use super::approved::approve;
 use super::section::{self, Description};
 use super::{Approved, CatalogError, ConnectionSpec};
-use crate::credentials;
 use crate::flow::Flow;
 use crate::ledger::{Ledger, StoredConnection, StoredFlow};
 use crate::runtime::{Component, Runtime};
 use oncegate_domain::id::Id;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Flows, connections and connectors at one moment.
@@ -114,21 +112,6 @@ impl Snapshot {
     /// A connector that a connection in force uses.
     pub fn connector(&self, digest: &str) -> Option<Arc<Connector>> {
         self.connectors.get(digest).cloned()
-    }
-
-    /// The secrets that calls would look for in vain, each in a sentence. Nothing of a secret is kept.
-    pub fn missing_secrets(&self, secrets_dir: &Path) -> Vec<String> {
-        let mut missing = BTreeSet::new();
-        for connection in self.connections.values() {
-            let sources = connection.actions.values().flat_map(|action| action.secrets.values());
-            for error in sources.filter_map(|source| credentials::resolve(source, secrets_dir).err()) {
-                let name = &connection.spec.name;
-                missing.insert(format!(
-                    "the connection {name:?} cannot be used yet: {error}; its steps wait until it can"
-                ));
-            }
-        }
-        missing.into_iter().collect()
     }
 
     /// What is stored as active and cannot be used, and why.

@@ -62,6 +62,16 @@ pub enum Credential<'a> {
     },
 }
 
+impl Credential<'_> {
+    /// Whether this can be sent where it belongs, whatever the request.
+    ///
+    /// # Errors
+    /// [`BadRequest::Credential`]: it holds what cannot stand there.
+    pub fn check(self) -> Result<(), BadRequest> {
+        sign(&mut HeaderMap::new(), self)
+    }
+}
+
 impl fmt::Debug for Credential<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -80,7 +80,7 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
         Ok(input) => input,
         Err(to_review) => return review(shared, cell, index, to_review).await,
     };
-    let signing = match shared.signer.sign(&granted.approved) {
+    let signing = match shared.signer.sign(&granted.approved).await {
         Ok(signing) => signing,
         Err(missing) => {
             let terms = (plan, &*granted.approved);

@@ -10,6 +10,7 @@ use super::outbound::Sight;
 use super::signing::{Signing, SigningError};
 use crate::catalog::{Approved, manifest};
 use crate::egress::{Exchange, ExchangeLimits, NothingSent, Outgoing, Permit, Reuse};
+use futures::future::join_all;
 use oncegate_domain::credentials::{self, Probe, Shown, Verdict};
 use oncegate_domain::evidence::Evidence;
 use oncegate_domain::limits;
@@ -106,7 +107,7 @@ impl Shared {
         let Some((approved, probe)) = self.probe_of(&mission.approved.connection) else {
             return (Probe::None, None);
         };
-        let Ok(signing) = self.signer.sign(&approved) else {
+        let Ok(signing) = self.signer.sign(&approved).await else {
             return (Probe::Unclear, None);
         };
         if !signing.signs_like(&mission.signing) {
@@ -126,7 +127,7 @@ impl Shared {
         let itself = || Found::Go {
             probe: gate.finds_out(live.id),
         };
-        let signing = match self.signer.sign(&approved) {
+        let signing = match self.signer.sign(&approved).await {
             Ok(signing) => signing,
             Err(missing) => {
                 self.block_for(gate, &approved.connection, &missing);
@@ -183,6 +184,27 @@ impl Shared {
         if gate.credentials(|credentials| credentials.block(cause, now_ms)) {
             tell_blocked(connection, gate);
         }
+    }
+
+    /// What keeps connections in force from being used as of now, each in a sentence. Nothing of a secret is in it. All are
+    /// asked at the same time: secrets whose file system does not answer are waited for once.
+    pub(super) async fn unusable(&self) -> Vec<String> {
+        let snapshot = self.catalog.snapshot();
+        let problems = join_all(snapshot.connections().map(|connection| async {
+            // Place and credentials are the same for all actions.
+            let Some(approved) = connection.actions.values().next() else {
+                return Vec::new();
+            };
+            self.signer.problems(approved).await
+        }));
+        let problems = snapshot.connections().zip(problems.await);
+        let sentences = problems.flat_map(|(connection, problems)| {
+            let name = &connection.spec.name;
+            problems.into_iter().map(move |error| {
+                format!("the connection {name:?} cannot be used yet: {error}; its steps wait until it can")
+            })
+        });
+        sentences.collect()
     }
 
     /// What the connection approves now, for what holds for all its actions.

@@ -2,10 +2,10 @@
 //! mask that keeps them out of whatever a guest, a log or the ledger sees.
 
 use crate::catalog::{Approved, Auth};
-use crate::credentials::{self, CredentialError, Secret, SecretSource};
-use crate::egress::{Credential, Mask, SecretTooShort};
+use crate::credentials::{CredentialError, Secret, SecretSource, Secrets};
+use crate::egress::{BadRequest, Credential, Mask, SecretTooShort};
+use futures::future::join_all;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// The credentials of one call.
@@ -33,11 +33,14 @@ pub enum SigningError {
     /// One could not be masked.
     #[error(transparent)]
     TooShort(#[from] SecretTooShort),
+    /// One holds what cannot be sent where it belongs.
+    #[error(transparent)]
+    Unsendable(#[from] BadRequest),
 }
 
 /// Reads the credentials of connections.
 pub struct Signer {
-    secrets_dir: PathBuf,
+    secrets: Secrets,
     /// By connection. Building a mask costs more than all the rest of a call; it is built anew where a secret has changed.
     masks: Mutex<HashMap<String, Masked>>,
 }
@@ -48,10 +51,10 @@ struct Masked {
 }
 
 impl Signer {
-    /// Reads files from this folder.
-    pub fn new(secrets_dir: PathBuf) -> Self {
+    /// Takes secrets from here.
+    pub fn new(secrets: Secrets) -> Self {
         Self {
-            secrets_dir,
+            secrets,
             masks: Mutex::default(),
         }
     }
@@ -59,28 +62,53 @@ impl Signer {
     /// Reads what the connection needs.
     ///
     /// # Errors
-    /// A secret is missing, unreadable or too short to be masked.
-    pub fn sign(&self, approved: &Approved) -> Result<Signing, SigningError> {
-        let read = |source: &SecretSource| credentials::resolve(source, &self.secrets_dir);
-        let all = approved.secrets.values().map(read).collect::<Result<Vec<_>, _>>()?;
-        let mask = self.mask(&approved.connection, all)?;
+    /// A secret is missing, unreadable, too short to be masked, or cannot be sent where it belongs.
+    pub async fn sign(&self, approved: &Approved) -> Result<Signing, SigningError> {
+        let mut all = Vec::with_capacity(approved.secrets.len());
+        for source in approved.secrets.values() {
+            all.push((source, self.secrets.read(source).await?));
+        }
         let auth = match &approved.auth {
             Auth::None => Resolved::None,
-            Auth::Bearer { secret } => Resolved::Bearer(read(secret)?),
+            Auth::Bearer { secret } => Resolved::Bearer(self.among(&all, secret).await?),
             Auth::Basic { user, secret } => Resolved::Basic {
-                user: read(user)?,
-                password: read(secret)?,
+                user: self.among(&all, user).await?,
+                password: self.among(&all, secret).await?,
             },
             Auth::Header { name, secret } => Resolved::Header {
                 name: name.clone(),
-                secret: read(secret)?,
+                secret: self.among(&all, secret).await?,
             },
             Auth::Query { name, secret } => Resolved::Query {
                 name: name.clone(),
-                secret: read(secret)?,
+                secret: self.among(&all, secret).await?,
             },
         };
-        Ok(Signing { auth, mask })
+        let all = all.into_iter().map(|(_, secret)| secret).collect();
+        let mask = self.mask(&approved.connection, all)?;
+        let signing = Signing { auth, mask };
+        // Else every step would find out for itself that nothing can be sent, and burn its attempts on it.
+        signing.credential().check()?;
+        Ok(signing)
+    }
+
+    /// What keeps the connection from being used as of now.
+    pub async fn problems(&self, approved: &Approved) -> Vec<SigningError> {
+        let read = join_all(approved.secrets.values().map(|source| self.secrets.read(source))).await;
+        let missing: Vec<SigningError> = read.into_iter().filter_map(|read| Some(read.err()?.into())).collect();
+        if missing.is_empty() {
+            self.sign(approved).await.err().into_iter().collect()
+        } else {
+            missing
+        }
+    }
+
+    /// A secret that was read already; those that signing needs are those that the connection lists.
+    async fn among(&self, read: &[(&SecretSource, Secret)], wanted: &SecretSource) -> Result<Secret, CredentialError> {
+        match read.iter().find(|(source, _)| *source == wanted) {
+            Some((_, secret)) => Ok(secret.clone()),
+            None => self.secrets.read(wanted).await,
+        }
     }
 
     fn mask(&self, connection: &str, secrets: Vec<Secret>) -> Result<Mask, SecretTooShort> {
@@ -131,21 +159,21 @@ impl Signing {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_mask_follows_its_secrets() {
+    #[tokio::test]
+    async fn a_mask_follows_its_secrets() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         let source: SecretSource = SecretSource::File("token".into());
-        let signer = Signer::new(folder.path().to_owned());
-        let masks = |text: &str| {
+        let signer = Signer::new(Secrets::new(folder.path().to_owned()));
+        let masks = async |text: &str| {
             std::fs::write(&file, text).unwrap();
-            let secret = credentials::resolve(&source, folder.path()).unwrap();
+            let secret = signer.secrets.read(&source).await.unwrap();
             signer.mask("crm", vec![secret]).unwrap()
         };
         for _ in 0..2 {
-            assert!(masks("first-secret").finds("a first-secret leaks"));
+            assert!(masks("first-secret").await.finds("a first-secret leaks"));
         }
-        let second = masks("second-secret");
+        let second = masks("second-secret").await;
         assert!(second.finds("a second-secret leaks") && !second.finds("a first-secret leaks"));
     }
 }

@@ -3,18 +3,24 @@
 use super::Host;
 use crate::flow::{HookLimit, Verify};
 use crate::triggers::secret_errors;
+use futures::future::join_all;
 use std::net::SocketAddr;
 
 impl Host {
     /// One sentence for each thing that is likely not meant so; `address` is where it listens.
-    pub fn notices(&self, address: SocketAddr) -> Vec<String> {
+    pub async fn notices(&self, address: SocketAddr) -> Vec<String> {
         let snapshot = self.catalog.snapshot();
         let broken = snapshot.broken().iter().map(|part| format!("cannot be used: {part}"));
         let mut notices: Vec<String> = broken.collect();
-        notices.extend(snapshot.missing_secrets(&self.secrets_dir));
-        for active in snapshot.flows() {
-            let Some(hook) = active.flow.webhook() else { continue };
-            let unusable = secret_errors(&hook.verify, &self.secrets_dir).into_iter();
+        notices.extend(self.executor.unusable().await);
+        let hooks = || {
+            snapshot
+                .flows()
+                .filter_map(|active| Some((active, active.flow.webhook()?)))
+        };
+        let unusable = join_all(hooks().map(|(_, hook)| secret_errors(&hook.verify, &self.secrets))).await;
+        for ((active, hook), unusable) in hooks().zip(unusable) {
+            let unusable = unusable.into_iter();
             notices
                 .extend(unusable.map(|error| format!("/hooks/{} cannot check deliveries with it: {error}", hook.path)));
             if hook.verify == Verify::None && hook.limit == HookLimit::default() {

@@ -2,11 +2,10 @@
 
 mod standard_webhooks;
 
-use crate::credentials::{self, CredentialError, Secret, SecretSource};
+use crate::credentials::{CredentialError, Secret, Secrets};
 use crate::flow::Verify;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use standard_webhooks::{BadSecret, Fault, Key};
-use std::path::Path;
 use subtle::ConstantTimeEq;
 
 /// What a delivery proves itself with.
@@ -61,19 +60,23 @@ pub enum SecretError {
         /// Why.
         why: BadSecret,
     },
+    /// It is there, and no sender could present it.
+    #[error("the secret {0:?} holds a character that no header can carry, so nobody could present it; mend it")]
+    Unsendable(String),
 }
 
 /// Checks a delivery.
-pub fn check(verify: &Verify, evidence: Evidence<'_>, secrets_dir: &Path) -> Result<Verified, NotVerified> {
+pub async fn check(verify: &Verify, evidence: Evidence<'_>, secrets: &Secrets) -> Result<Verified, NotVerified> {
     let signed_digest = match verify {
         Verify::None => None,
         Verify::Bearer { secret } => {
-            bearer(evidence.headers, &read(secret, secrets_dir)?)?;
+            bearer(evidence.headers, &token(secret, secrets).await?)?;
             None
         }
-        Verify::StandardWebhooks { secrets, tolerance_s } => {
-            Some(signed(evidence, secrets, *tolerance_s, secrets_dir)?)
-        }
+        Verify::StandardWebhooks {
+            secrets: names,
+            tolerance_s,
+        } => Some(signed(evidence, names, *tolerance_s, secrets).await?),
     };
     Ok(Verified {
         by: verify.word(),
@@ -82,12 +85,16 @@ pub fn check(verify: &Verify, evidence: Evidence<'_>, secrets_dir: &Path) -> Res
 }
 
 /// What keeps a hook from checking its deliveries, as of now: said before the first one comes.
-pub fn secret_errors(verify: &Verify, secrets_dir: &Path) -> Vec<SecretError> {
-    let usable = |name: &String| match verify {
-        Verify::None | Verify::Bearer { .. } => read(name, secrets_dir).map(drop),
-        Verify::StandardWebhooks { .. } => key(name, secrets_dir).map(drop),
-    };
-    verify.secrets().iter().filter_map(|name| usable(name).err()).collect()
+pub async fn secret_errors(verify: &Verify, secrets: &Secrets) -> Vec<SecretError> {
+    let mut errors = Vec::new();
+    for name in verify.secrets() {
+        let usable = match verify {
+            Verify::None | Verify::Bearer { .. } => token(name, secrets).await.map(drop),
+            Verify::StandardWebhooks { .. } => key(name, secrets).await.map(drop),
+        };
+        errors.extend(usable.err());
+    }
+    errors
 }
 
 fn bearer(headers: &HeaderMap, secret: &Secret) -> Result<(), NotVerified> {
@@ -106,16 +113,16 @@ fn bearer(headers: &HeaderMap, secret: &Secret) -> Result<(), NotVerified> {
 
 /// While secrets are rotated one of the two may not be there yet, or not any more. That matters only to a delivery which
 /// the other one does not prove.
-fn signed(
+async fn signed(
     evidence: Evidence<'_>,
-    secrets: &[String],
+    names: &[String],
     tolerance_s: u64,
-    secrets_dir: &Path,
+    secrets: &Secrets,
 ) -> Result<[u8; 32], NotVerified> {
     let mut keys = Vec::new();
     let mut unusable = None;
-    for name in secrets {
-        match key(name, secrets_dir) {
+    for name in names {
+        match key(name, secrets).await {
             Ok(key) => keys.push(key),
             Err(error) => unusable = unusable.or(Some(error)),
         }
@@ -126,24 +133,20 @@ fn signed(
     })
 }
 
-fn key(name: &str, secrets_dir: &Path) -> Result<Key, SecretError> {
-    let secret = read(name, secrets_dir)?;
+async fn key(name: &str, secrets: &Secrets) -> Result<Key, SecretError> {
+    let secret = secrets.named(name).await?;
     Key::of(secret.expose()).map_err(|why| SecretError::Bad {
         name: name.to_owned(),
         why,
     })
 }
 
-/// A secret of a hook is a file of its name in the secrets folder, else the variable `ONCEGATE_SECRET_` and its name.
-fn read(name: &str, secrets_dir: &Path) -> Result<Secret, SecretError> {
-    let file = secrets_dir.join(name);
-    let source = if file.is_file() {
-        SecretSource::File(name.into())
-    } else {
-        let variable = name.to_ascii_uppercase().replace('-', "_");
-        SecretSource::Env(format!("{}{variable}", credentials::ENV_PREFIX))
-    };
-    Ok(credentials::resolve(&source, secrets_dir)?)
+async fn token(name: &str, secrets: &Secrets) -> Result<Secret, SecretError> {
+    let secret = secrets.named(name).await?;
+    match HeaderValue::from_str(secret.expose()) {
+        Ok(_) => Ok(secret),
+        Err(_) => Err(SecretError::Unsendable(name.to_owned())),
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::source;
 use super::verify::{self, Evidence, NotVerified, Verified};
 use crate::catalog::{ActiveFlow, Catalog};
 use crate::clock::SharedClock;
+use crate::credentials::Secrets;
 use crate::executor::{Delivery, Executor, IntakeError};
 use crate::flow::{RawBody, Respond, Verify, Webhook};
 use crate::ledger::{Accepted, LedgerError};
@@ -22,7 +23,6 @@ use oncegate_domain::id::Id;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
@@ -52,7 +52,7 @@ pub struct Hooks {
     executor: Executor,
     catalog: Catalog,
     clock: SharedClock,
-    secrets_dir: PathBuf,
+    secrets: Secrets,
     trusted_proxies: Vec<IpAddr>,
     bounds: Bounds,
     at_once: Arc<Semaphore>,
@@ -66,7 +66,7 @@ impl Hooks {
         executor: Executor,
         catalog: Catalog,
         clock: SharedClock,
-        secrets_dir: PathBuf,
+        secrets: Secrets,
         trusted_proxies: Vec<IpAddr>,
         limits: &HooksLimits,
     ) -> Self {
@@ -74,7 +74,7 @@ impl Hooks {
             executor,
             catalog,
             clock,
-            secrets_dir,
+            secrets,
             trusted_proxies,
             bounds: Bounds {
                 bytes_max: limits.body_bytes_max,
@@ -151,14 +151,14 @@ impl Hooks {
         };
         // What the head alone proves is asked first: a stranger's slow body must not hold a place for ten seconds.
         let by_head = match hook.verify {
-            Verify::Bearer { .. } => Some(self.verify(hook, evidence(&[], self.clock.now_ms()))?),
+            Verify::Bearer { .. } => Some(self.verify(hook, evidence(&[], self.clock.now_ms())).await?),
             Verify::None | Verify::StandardWebhooks { .. } => None,
         };
         let raw = body::read(incoming, self.bounds).await?;
         let received_ms = self.clock.now_ms();
         let verified = match by_head {
             Some(verified) => verified,
-            None => self.verify(hook, evidence(&raw, received_ms))?,
+            None => self.verify(hook, evidence(&raw, received_ms)).await?,
         };
         let raw = RawBody {
             bytes: raw,
@@ -196,8 +196,9 @@ impl Hooks {
         Ok(())
     }
 
-    fn verify(&self, hook: &Webhook, evidence: Evidence<'_>) -> Result<Verified, Problem> {
-        verify::check(&hook.verify, evidence, &self.secrets_dir).map_err(|error| match &error {
+    async fn verify(&self, hook: &Webhook, evidence: Evidence<'_>) -> Result<Verified, Problem> {
+        let checked = verify::check(&hook.verify, evidence, &self.secrets).await;
+        checked.map_err(|error| match &error {
             NotVerified::Token => Problem::new(StatusCode::UNAUTHORIZED, error.to_string()),
             NotVerified::Signature(fault) => {
                 tracing::info!(path = hook.path, why = %fault, "a delivery is not believed");

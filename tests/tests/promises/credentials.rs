@@ -67,6 +67,46 @@ async fn steps_wait_for_a_missing_secret_and_go_on_by_themselves_once_it_is_ther
     assert_eq!(sent.header("authorization"), Some(format!("Bearer {SECRET}").as_str()));
 }
 
+/// A pipe would be waited for until somebody writes to it, a file that never ends read until the memory is full, and a line
+/// end within a secret would burn the attempts of every step.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_used_as_a_secret_blocks_its_connection_and_holds_the_host_up_in_nothing() {
+    let (destination, mut host) = host().await;
+    let place = host.data().join("secrets/chat");
+    let put = |number: usize| match number {
+        0 => rustix::fs::mkfifoat(rustix::fs::CWD, &place, rustix::fs::Mode::RWXU).unwrap(),
+        1 => std::fs::File::create(&place).unwrap().set_len(3 << 30).unwrap(),
+        2 => std::fs::write(&place, "the-secret\nof-the-chat").unwrap(),
+        _ => std::fs::write(&place, "the-secret\0of-the-chat").unwrap(),
+    };
+    for (number, why) in [
+        "a pipe (FIFO)",
+        "3221225472 bytes",
+        "do not fit there",
+        "do not fit there",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        put(number);
+        host.restart().await;
+        let run = host.order("orders", &format!("A-{number}")).await;
+        host.until(run, is_blocked).await;
+        let shown = host.client.get(&format!("runs/{run}")).await;
+        let step = &shown["steps"][0];
+        assert_eq!(step["attempts"], 0, "{step}");
+        assert!(step["last_error"].as_str().unwrap().contains(why), "{step}");
+        let notices = host.inside().notices("127.0.0.1:8080".parse().unwrap()).await;
+        assert!(notices.len() == 1 && notices[0].contains(why), "{notices:?}");
+        assert_eq!(destination.count("chat").requests, number as u64);
+
+        std::fs::remove_file(&place).unwrap();
+        std::fs::write(&place, SECRET).unwrap();
+        assert_eq!(host.settle(run).await.state(), run::State::Completed);
+        std::fs::remove_file(&place).unwrap();
+    }
+}
+
 /// Neither reads nor changes anything.
 async fn refused(client: &Client, host: &TestHost) {
     for answer in [

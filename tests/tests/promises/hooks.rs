@@ -171,7 +171,7 @@ async fn a_host_says_at_its_start_what_the_first_event_would_find_out() {
     let unset = chat.toml().replace("kind = \"none\"", secret);
     folder.write("connections/chat.toml", unset.as_bytes());
     let host = TestHost::start(&folder).await;
-    let said = host.inside().notices("0.0.0.0:8080".parse().unwrap());
+    let said = host.inside().notices("0.0.0.0:8080".parse().unwrap()).await;
     for (notice, about) in said
         .iter()
         .zip(["ONCEGATE_SECRET_UNSET", "/hooks/orders", "0.0.0.0:8080"])

@@ -276,10 +276,10 @@ async fn a_hook_says_everywhere_how_its_deliveries_are_verified() {
             .iter()
             .all(|delivery| delivery["verified_by"] == "standard-webhooks")
     );
-    let notices = host.inside().notices("127.0.0.1:8080".parse().unwrap());
+    let notices = host.inside().notices("127.0.0.1:8080".parse().unwrap()).await;
     assert!(notices.is_empty(), "{notices:?}");
     std::fs::remove_file(host.data().join("secrets/OLD")).unwrap();
-    let notices = host.inside().notices("127.0.0.1:8080".parse().unwrap());
+    let notices = host.inside().notices("127.0.0.1:8080".parse().unwrap()).await;
     assert!(
         notices.len() == 1 && notices[0].contains("ONCEGATE_SECRET_OLD"),
         "{notices:?}"

@@ -15,6 +15,11 @@ fn secret(bytes: usize, fill: u8) -> String {
     format!("whsec_{}", STANDARD.encode(vec![fill; bytes]))
 }
 
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.unwrap().block_on(future)
+}
+
 /// A delivery that is right, until a test changes it.
 struct Case {
     headers: HeaderMap,
@@ -63,7 +68,8 @@ impl Case {
             raw: &self.raw,
             now_ms: NOW_S * 1_000 + 999,
         };
-        check(&verify, evidence, dir.path()).map_err(|error| match error {
+        let secrets = Secrets::new(dir.path().to_owned());
+        wait_for(check(&verify, evidence, &secrets)).map_err(|error| match error {
             NotVerified::Signature(fault) => fault.to_string(),
             other => other.to_string(),
         })
@@ -294,7 +300,9 @@ fn a_caller_is_never_told_what_was_wrong() {
             raw: &case.raw,
             now_ms: NOW_S * 1_000,
         };
-        told.push(check(&verify, evidence, dir.path()).unwrap_err().to_string());
+        let secrets = Secrets::new(dir.path().to_owned());
+        let checked = wait_for(check(&verify, evidence, &secrets));
+        told.push(checked.unwrap_err().to_string());
     }
     assert!(told.iter().all(|text| text == &told[0]), "{told:#?}");
     assert!(told[0].contains("webhook-signature"), "{}", told[0]);
@@ -309,7 +317,8 @@ fn what_cannot_be_checked_is_known_before_the_first_delivery() {
         secrets: names.to_vec(),
         tolerance_s: TOLERANCE_S,
     };
-    let said: Vec<String> = secret_errors(&verify, dir.path())
+    let secrets = Secrets::new(dir.path().to_owned());
+    let said: Vec<String> = wait_for(secret_errors(&verify, &secrets))
         .iter()
         .map(ToString::to_string)
         .collect();
@@ -318,7 +327,10 @@ fn what_cannot_be_checked_is_known_before_the_first_delivery() {
         said[0].contains("\"NEW\"") && said[1].contains("ONCEGATE_SECRET_OLD"),
         "{said:?}"
     );
-    assert!(secret_errors(&Verify::None, dir.path()).is_empty());
+    assert!(wait_for(secret_errors(&Verify::None, &secrets)).is_empty());
     let bearer = Verify::Bearer { secret: "NEW".into() };
-    assert!(secret_errors(&bearer, dir.path()).is_empty());
+    assert!(wait_for(secret_errors(&bearer, &secrets)).is_empty());
+    std::fs::write(dir.path().join("NEW"), "first-line\nsecond-line").unwrap();
+    let said = wait_for(secret_errors(&bearer, &secrets));
+    assert!(said.len() == 1 && said[0].to_string().contains("no header"), "{said:?}");
 }
