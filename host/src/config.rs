@@ -33,15 +33,18 @@ pub struct Config {
 pub struct Limits {
     /// Connector calls at the same time.
     pub calls_max: u32,
-    /// Of these, calls of large connectors (those that bring an interpreter). Each may use 256 MiB.
-    pub large_calls_max: u32,
+    /// Of these, calls of large connectors (those that bring an interpreter). Each may use 256 MiB. See
+    /// [`Limits::large_calls_max`].
+    pub large_calls_max: Option<u32>,
     /// Bytes of one webhook body.
     pub hook_body_bytes_max: usize,
     /// Time in which a webhook body must have arrived, in milliseconds.
     pub hook_body_ms_max: u64,
     /// Open connections at the same time; never more than half of the process's file descriptors. More wait.
     pub connections_max: usize,
-    /// Webhooks being taken in at the same time; one more is answered 429.
+    /// Bytes of all webhook bodies that are being taken in; what goes beyond is answered 429.
+    pub hook_bodies_bytes_max: usize,
+    /// Webhooks whose body is whole, being taken in at the same time; one more is answered 429.
     pub hooks_at_once_max: usize,
     /// With fewer bytes than this free on the disk of the data directory, new events are refused (503), so that the outcomes
     /// of work begun find room.
@@ -66,10 +69,11 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             calls_max: 64,
-            large_calls_max: 16,
+            large_calls_max: None,
             hook_body_bytes_max: 1 << 20,
             hook_body_ms_max: 10_000,
             connections_max: 4_096,
+            hook_bodies_bytes_max: 64 << 20,
             hooks_at_once_max: 512,
             free_bytes_min: Room::default().free_bytes_min,
             reserve_bytes: Room::default().reserve_bytes,
@@ -77,13 +81,40 @@ impl Default for Limits {
     }
 }
 
+/// Calls of large connectors where the file says nothing.
+const LARGE_CALLS_MAX_DEFAULT: u32 = 16;
+
 impl Limits {
+    /// Calls of large connectors at the same time: as the file says, else 16, or `calls_max` where that is less.
+    pub fn large_calls_max(&self) -> u32 {
+        self.large_calls_max
+            .unwrap_or(LARGE_CALLS_MAX_DEFAULT.min(self.calls_max))
+    }
+
     /// Each limit: its name, what it is, and from where to where it may go.
-    fn bounds(&self) -> [(&'static str, u64, u64, u64); 7] {
+    fn bounds(&self) -> [(&'static str, u64, u64, u64); 9] {
         let wide = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
         [
             ("calls_max", self.calls_max.into(), 1, 1_024),
-            ("hook_body_bytes_max", wide(self.hook_body_bytes_max), 1_024, 64 << 20),
+            (
+                "large_calls_max",
+                self.large_calls_max().into(),
+                1,
+                self.calls_max.into(),
+            ),
+            (
+                "hook_bodies_bytes_max",
+                wide(self.hook_bodies_bytes_max),
+                1 << 20,
+                1 << 40,
+            ),
+            // One of the largest must have room among all of them.
+            (
+                "hook_body_bytes_max",
+                wide(self.hook_body_bytes_max),
+                1_024,
+                wide(self.hook_bodies_bytes_max).min(64 << 20),
+            ),
             ("hook_body_ms_max", self.hook_body_ms_max, 100, 120_000),
             ("connections_max", wide(self.connections_max), 1, 65_536),
             ("hooks_at_once_max", wide(self.hooks_at_once_max), 1, 65_536),
@@ -221,6 +252,15 @@ mod tests {
             Some("hooks.example.com:8443")
         );
         assert!(parse("public_url = \"hooks\"").unwrap_err().contains("names no host"));
+    }
+
+    #[test]
+    fn large_calls_are_some_of_the_calls() {
+        let large = |text: &str| parse(&format!("[limits]\n{text}")).map(|config| config.limits.large_calls_max());
+        assert_eq!((large(""), large("calls_max = 8")), (Ok(16), Ok(8)));
+        assert_eq!(large("calls_max = 8\nlarge_calls_max = 8"), Ok(8));
+        let error = large("calls_max = 8\nlarge_calls_max = 9").unwrap_err();
+        assert!(error.contains("from 1 to 8"), "{error}");
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Host {
         let ledger = Ledger::open_with(data, Arc::clone(&clock), room).await?;
         let mut limits = RuntimeLimits::default();
         limits.small.calls_max = config.limits.calls_max;
-        limits.large.calls_max = config.limits.large_calls_max.clamp(1, config.limits.calls_max.max(1));
+        limits.large.calls_max = config.limits.large_calls_max();
         let cache = config.cache.clone().unwrap_or_else(|| data.join("cache"));
         let runtime = Runtime::new(limits, Some(&cache))?;
         let catalog = Catalog::load(&ledger, &runtime).await?;
@@ -155,6 +155,7 @@ impl Host {
         let limits = HooksLimits {
             body_bytes_max: config.limits.hook_body_bytes_max,
             body_ms_max: config.limits.hook_body_ms_max,
+            bodies_bytes_max: config.limits.hook_bodies_bytes_max,
             at_once_max: config.limits.hooks_at_once_max,
         };
         Hooks::new(

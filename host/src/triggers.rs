@@ -1,7 +1,10 @@
 //! Where events come in. A delivery is answered 2xx only after its run is durable.
 
+mod arriving;
 mod body;
+mod hushed;
 mod rate;
+mod refusals;
 mod source;
 mod verify;
 mod webhook;

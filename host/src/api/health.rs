@@ -14,13 +14,17 @@ pub(super) async fn ready(State(api): State<Arc<Api>>) -> Result<String, Problem
     let broken = api.catalog.snapshot().broken().len();
     let blocked = api.executor.blocked().len();
     let mut said = vec!["ready".to_owned()];
-    if broken > 0 {
-        said.push(format!("but {broken} parts cannot be used"));
-    }
-    if blocked > 0 {
-        said.push(format!("but {blocked} connections are blocked"));
-    }
+    said.extend(but(broken, "part cannot be used", "parts cannot be used"));
+    said.extend(but(blocked, "connection is blocked", "connections are blocked"));
     Ok(said.join(", ") + "\n")
+}
+
+fn but(count: usize, one: &str, more: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("but 1 {one}")),
+        _ => Some(format!("but {count} {more}")),
+    }
 }
 
 /// What is in the ledger, counted.
@@ -53,4 +57,17 @@ pub(super) async fn counts(State(api): State<Arc<Api>>) -> Result<Json<Value>, P
 /// What the ledger's writer did since this host came up. Costs nothing, while the counts read the whole ledger.
 pub(super) async fn writer(State(api): State<Arc<Api>>) -> Json<Value> {
     Json(json!(api.ledger.writer_counts()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_one_and_more_are_many() {
+        let blocked = |count| but(count, "connection is blocked", "connections are blocked");
+        assert_eq!(blocked(0), None);
+        assert_eq!(blocked(1).as_deref(), Some("but 1 connection is blocked"));
+        assert_eq!(blocked(2).as_deref(), Some("but 2 connections are blocked"));
+    }
 }

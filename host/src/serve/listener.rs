@@ -22,6 +22,9 @@ use tower_service::Service;
 
 /// A whole head must have come within this time; also how long a kept connection may be idle.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
+/// What of a request is read ahead, and its longest head. What is not taken on yet waits in the system's buffers: read ahead
+/// for every open connection it would be much.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
 /// When the system has no descriptor for one more connection, how long to wait before the next try.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
@@ -77,6 +80,7 @@ async fn serve(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
+        .max_buf_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), answer);
     tokio::pin!(connection);
     let ended = tokio::select! {

@@ -1,12 +1,18 @@
 //! The raw body of a delivery, read within bounds. What is kept is what was sent; how it is unpacked is in `flow`.
 
+use super::arriving::{Held, NoRoom, Stranger};
 use crate::flow::{BodyError, BodyLimits, ContentEncoding, RawBody};
 use crate::problem::Problem;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, StatusCode, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use serde_json::Value;
 use std::time::Duration;
+
+/// A body that is whole within this time, in milliseconds, was quick: its sender needs no slow place.
+const QUICK_MS: u64 = 500;
+/// A body of which nothing comes for so long, in milliseconds, has stopped coming.
+const STALL_MS: u64 = 3_000;
 
 /// Bounds of one body.
 #[derive(Clone, Copy, Debug)]
@@ -17,47 +23,124 @@ pub struct Bounds {
     pub ms_max: u64,
 }
 
-/// What kind of body a hook takes.
-pub fn media_type(headers: &HeaderMap) -> Result<String, Problem> {
-    let given = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let media = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+/// What the head says of a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// What kind it is of, without parameters.
+    pub media_type: String,
+    /// How it comes packed.
+    pub encoding: ContentEncoding,
+}
+
+/// Refuses by the head alone what cannot be taken in.
+pub fn announced(headers: &HeaderMap, incoming: &Body, bounds: Bounds) -> Result<Announced, Problem> {
+    let announced = Announced {
+        media_type: media_type(headers)?,
+        encoding: encoding(headers)?,
+    };
+    match usize::try_from(incoming.size_hint().lower()) {
+        Ok(bytes) if bytes <= bounds.bytes_max => Ok(announced),
+        Ok(_) | Err(_) => Err(too_large(bounds.bytes_max)),
+    }
+}
+
+/// Of several types nobody could say which one counts.
+fn media_type(headers: &HeaderMap) -> Result<String, Problem> {
+    let mut given = headers.get_all(header::CONTENT_TYPE).iter();
+    let (first, second) = (given.next(), given.next());
+    let text = first.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let json = media == "application/json" || media.ends_with("+json");
-    if json || media == "application/x-www-form-urlencoded" {
+    if second.is_none() && (json || media == "application/x-www-form-urlencoded") {
         return Ok(media);
     }
-    let detail = "send `Content-Type: application/json` (or application/x-www-form-urlencoded)";
+    let detail = "send one `Content-Type: application/json` (or application/x-www-form-urlencoded)";
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
 }
 
-/// Reads the raw body: what signatures are checked against, and what is kept.
-pub async fn read(body: Body, bounds: Bounds) -> Result<Vec<u8>, Problem> {
-    let reading = Limited::new(body, bounds.bytes_max).collect();
-    match tokio::time::timeout(Duration::from_millis(bounds.ms_max), reading).await {
-        Err(_) => Err(Problem::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "the body did not arrive in time; send it again",
-        )),
-        Ok(Ok(collected)) => Ok(collected.to_bytes().to_vec()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(bounds.bytes_max)),
-        Ok(Err(_)) => Err(Problem::new(
-            StatusCode::BAD_REQUEST,
-            "the body ended before it was whole; send it again",
-        )),
-    }
-}
-
-/// How the body came packed.
-pub fn encoding(headers: &HeaderMap) -> Result<ContentEncoding, Problem> {
-    let given = headers
-        .get(header::CONTENT_ENCODING)
-        .map_or(Ok(""), |value| value.to_str());
-    given.ok().and_then(ContentEncoding::of_header).ok_or_else(|| {
+/// Several lines are one list (RFC 9110 section 5.3), and a body that was packed more than once is not taken.
+fn encoding(headers: &HeaderMap) -> Result<ContentEncoding, Problem> {
+    let given = headers.get_all(header::CONTENT_ENCODING).iter();
+    let given: Result<Vec<&str>, _> = given.map(|value| value.to_str()).collect();
+    let coding = given
+        .ok()
+        .and_then(|lines| ContentEncoding::of_header(&lines.join(",")));
+    coding.ok_or_else(|| {
         let detail = "this Content-Encoding is not taken; send the body plain or as gzip";
         Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
     })
+}
+
+/// Reads the raw body: what signatures are checked against, and what is kept. `stranger`: nothing has proven its sender.
+pub async fn read(
+    mut incoming: Body,
+    bounds: Bounds,
+    held: &mut Held,
+    stranger: Option<&Stranger>,
+) -> Result<Vec<u8>, Problem> {
+    let announced = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut bytes = Vec::new();
+    let in_all = tokio::time::sleep(Duration::from_millis(bounds.ms_max));
+    let at_first = tokio::time::sleep(Duration::from_millis(QUICK_MS));
+    tokio::pin!(in_all, at_first);
+    let mut is_quick = true;
+    loop {
+        let frame = tokio::select! {
+            // What is there already is taken whatever the time, so that a busy host makes nobody slow.
+            biased;
+            frame = tokio::time::timeout(Duration::from_millis(STALL_MS), incoming.frame()) => frame,
+            () = &mut in_all => return Err(too_slow()),
+            () = &mut at_first, if is_quick => {
+                is_quick = false;
+                if let Some(stranger) = stranger {
+                    held.slow_down(stranger).map_err(|NoRoom| busy())?;
+                }
+                continue;
+            }
+        };
+        match frame {
+            Err(_) => return Err(too_slow()),
+            Ok(None) => break,
+            Ok(Some(Err(_))) => {
+                let detail = "the body ended before it was whole; send it again";
+                return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+            }
+            Ok(Some(Ok(frame))) => {
+                if let Some(data) = frame.data_ref() {
+                    append(&mut bytes, data, announced, bounds, held)?;
+                }
+            }
+        }
+    }
+    held.whole();
+    Ok(bytes)
+}
+
+/// Room is taken before there is memory for it, and never more than the head announced: a stranger who announces much and
+/// sends nothing has nothing.
+fn append(bytes: &mut Vec<u8>, data: &[u8], announced: usize, bounds: Bounds, held: &mut Held) -> Result<(), Problem> {
+    let needed = bytes.len() + data.len();
+    if needed > bounds.bytes_max {
+        return Err(too_large(bounds.bytes_max));
+    }
+    if needed > bytes.capacity() {
+        let doubled = (bytes.capacity() * 2).min(announced.max(needed));
+        let capacity = needed.max(doubled);
+        held.grow(capacity - bytes.capacity()).map_err(|NoRoom| busy())?;
+        bytes.reserve_exact(capacity - bytes.len());
+    }
+    bytes.extend_from_slice(data);
+    Ok(())
+}
+
+fn too_slow() -> Problem {
+    let detail = "the body did not arrive in time; send it again";
+    Problem::new(StatusCode::REQUEST_TIMEOUT, detail)
+}
+
+/// There is no room for it now.
+pub fn busy() -> Problem {
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "busy; send it again").retry_after(1)
 }
 
 /// The body as flows see it. Unpacked it may have as many bytes as it may as sent.
@@ -82,51 +165,4 @@ fn too_large(bytes_max: usize) -> Problem {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use axum::http::HeaderValue;
-
-    const BOUNDS: Bounds = Bounds {
-        bytes_max: 100,
-        ms_max: 50,
-    };
-
-    fn check(encoding: &str, bytes: &[u8]) -> Result<Value, u16> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_str(encoding).unwrap());
-        let parsed = super::encoding(&headers).and_then(|encoding| {
-            let raw = RawBody {
-                bytes: bytes.to_vec(),
-                encoding,
-                content_type: "application/json".to_owned(),
-            };
-            parse(&raw, BOUNDS)
-        });
-        parsed.map_err(|problem| problem.status.as_u16())
-    }
-
-    #[test]
-    fn a_body_that_cannot_be_read_is_refused_with_the_status_that_says_why() {
-        let of_length = |length: usize| format!("\"{}\"", "x".repeat(length - 2)).into_bytes();
-        assert_eq!(check("identity", &of_length(100)), Ok("x".repeat(98).into()));
-        assert_eq!(check("identity", &of_length(101)), Err(413));
-        assert_eq!(check("gzip", b"not gzip"), Err(400));
-        assert_eq!(check("", b"{"), Err(400));
-        assert_eq!(check("br", b"{}"), Err(415));
-    }
-
-    #[tokio::test]
-    async fn a_body_is_bounded_in_bytes_and_in_time() {
-        assert_eq!(read(Body::from(vec![0; 100]), BOUNDS).await.unwrap().len(), 100);
-        assert_eq!(
-            read(Body::from(vec![0; 101]), BOUNDS)
-                .await
-                .unwrap_err()
-                .status
-                .as_u16(),
-            413
-        );
-        let never = Body::from_stream(futures::stream::pending::<Result<bytes::Bytes, std::io::Error>>());
-        assert_eq!(read(never, BOUNDS).await.unwrap_err().status.as_u16(), 408);
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! Who is calling: the peer's address, or what a trusted proxy says about it.
 
 use axum::http::HeaderMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// The caller's address. `X-Forwarded-For` is believed from its end, as long as the one who said it is a trusted proxy:
 /// what stands further left was written by somebody we do not know.
@@ -25,9 +25,27 @@ pub fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
     address
 }
 
+/// Whom an address counts as. Whoever has one address of IPv6 has the whole network of 64 bits around it, and would else be
+/// as many sources as they like.
+pub fn group(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_of_one_network_of_ipv6_are_one_source() {
+        let group = |text: &str| super::group(text.parse().unwrap()).to_string();
+        assert_eq!(group("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(group("2001:db8:1:2::1"), group("2001:db8:1:2:ffff:ffff:ffff:ffff"));
+        assert_ne!(group("2001:db8:1:2::1"), group("2001:db8:1:3::1"));
+        assert_eq!(group("192.0.2.1"), "192.0.2.1");
+    }
 
     fn check(peer: &str, forwarded: &str) -> String {
         let mut headers = HeaderMap::new();

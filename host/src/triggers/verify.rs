@@ -65,6 +65,28 @@ pub enum SecretError {
     Unsendable(String),
 }
 
+/// What the head of a delivery proves; `None`: nothing yet, it is the body's turn. Whatever the head alone can refuse is
+/// refused here, for a stranger's body costs room and time.
+pub async fn by_head(
+    verify: &Verify,
+    headers: &HeaderMap,
+    now_ms: i64,
+    secrets: &Secrets,
+) -> Result<Option<Verified>, NotVerified> {
+    match verify {
+        Verify::None => Ok(None),
+        Verify::Bearer { .. } => {
+            let raw = &[];
+            check(verify, Evidence { headers, raw, now_ms }, secrets)
+                .await
+                .map(Some)
+        }
+        Verify::StandardWebhooks { tolerance_s, .. } => standard_webhooks::head(headers, now_ms, *tolerance_s)
+            .map(|_| None)
+            .map_err(NotVerified::Signature),
+    }
+}
+
 /// Checks a delivery.
 pub async fn check(verify: &Verify, evidence: Evidence<'_>, secrets: &Secrets) -> Result<Verified, NotVerified> {
     let signed_digest = match verify {
@@ -98,10 +120,12 @@ pub async fn secret_errors(verify: &Verify, secrets: &Secrets) -> Vec<SecretErro
 }
 
 fn bearer(headers: &HeaderMap, secret: &Secret) -> Result<(), NotVerified> {
-    let given = headers
-        .get(header::AUTHORIZATION)
-        .map(|value| value.as_bytes())
-        .unwrap_or_default();
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    // Of two nobody could say which one counts.
+    let (Some(given), None) = (given.next(), given.next()) else {
+        return Err(NotVerified::Token);
+    };
+    let given = given.as_bytes();
     let (scheme, token) = given.split_at_checked(7).unwrap_or((given, &[]));
     let same = token.ct_eq(secret.expose().as_bytes());
     if scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(same) {

@@ -1,21 +1,23 @@
-//! `POST /hooks/{path}`: path → limits → method and type → raw body → signature → inflate → parse → key → durable.
+//! `POST /hooks/{path}`: path → limits → method and head → raw body → signature → inflate → parse → key → durable.
 //!
-//! In this order, so that what costs us least is refused first, and nothing of a body is interpreted before its
-//! signature was checked over the bytes as sent.
+//! In this order, so that what costs us least is refused first (whatever the head alone shows, before a byte of the body is
+//! awaited), and nothing of a body is interpreted before its signature was checked over the bytes as sent.
 
+use super::arriving::{Arriving, Room, Stranger};
 use super::body::{self, Bounds};
 use super::rate::Windows;
+use super::refusals::{Refusals, UNAVAILABLE_S};
 use super::source;
-use super::verify::{self, Evidence, NotVerified, Verified};
+use super::verify::{self, Evidence};
 use crate::catalog::{ActiveFlow, Catalog};
 use crate::clock::SharedClock;
 use crate::credentials::Secrets;
-use crate::executor::{Delivery, Executor, IntakeError};
+use crate::executor::{Delivery, Executor};
 use crate::flow::{RawBody, Respond, Verify, Webhook};
 use crate::ledger::{Accepted, LedgerError};
 use crate::problem::Problem;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use axum::{Json, Router};
@@ -24,15 +26,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 
 /// How long a hook with `respond = "result"` waits before it answers 202.
 const RESULT_WAIT_MS: i64 = 25_000;
-/// When the host cannot store: come again after this.
-const UNAVAILABLE_S: u64 = 5;
-/// Its disk is short of room: that takes a while.
-const NO_ROOM_S: u64 = 60;
 /// Headers kept with an event.
 const HEADERS_MAX: usize = 100;
 
@@ -43,8 +40,25 @@ pub struct HooksLimits {
     pub body_bytes_max: usize,
     /// Time for one body, in milliseconds.
     pub body_ms_max: u64,
-    /// Deliveries being taken in at the same time.
+    /// Bytes of all bodies that are being taken in.
+    pub bodies_bytes_max: usize,
+    /// Deliveries whose body is whole, being taken in at the same time.
     pub at_once_max: usize,
+}
+
+impl HooksLimits {
+    /// Slow bodies are what strangers can make many of: they get a part of what there is, however few that is.
+    fn room(&self) -> Room {
+        let part = |of: usize| (self.at_once_max / of).max(1);
+        Room {
+            bytes_max: self.bodies_bytes_max,
+            // One of the largest must have room.
+            slow_bytes_max: (self.bodies_bytes_max / 2).max(self.body_bytes_max),
+            slow_max: part(2),
+            slow_per_hook_max: part(4),
+            slow_per_source_max: part(32),
+        }
+    }
 }
 
 /// Everything that taking in a delivery needs.
@@ -57,7 +71,8 @@ pub struct Hooks {
     bounds: Bounds,
     at_once: Arc<Semaphore>,
     windows: Windows,
-    refused: AtomicU64,
+    arriving: Arc<Arriving>,
+    refusals: Refusals,
 }
 
 impl Hooks {
@@ -70,6 +85,7 @@ impl Hooks {
         trusted_proxies: Vec<IpAddr>,
         limits: &HooksLimits,
     ) -> Self {
+        let refusals = Refusals::new(Arc::clone(&clock));
         Self {
             executor,
             catalog,
@@ -82,13 +98,14 @@ impl Hooks {
             },
             at_once: Arc::new(Semaphore::new(limits.at_once_max)),
             windows: Windows::default(),
-            refused: AtomicU64::new(0),
+            arriving: Arriving::new(limits.room()),
+            refusals,
         }
     }
 
     /// Deliveries that were refused since the start; nothing of them was stored.
     pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+        self.refusals.count()
     }
 }
 
@@ -106,18 +123,7 @@ async fn receive(
 ) -> Response {
     match hooks.take_in(&path, query, peer.ip(), request).await {
         Ok(response) => response,
-        Err(problem) => {
-            hooks.refused.fetch_add(1, Ordering::Relaxed);
-            tracing::info!(path = ?path, status = problem.status.as_u16(), why = problem.detail, "delivery refused");
-            let no_method = problem.status == StatusCode::METHOD_NOT_ALLOWED;
-            let mut response = problem.into_response();
-            if no_method {
-                response
-                    .headers_mut()
-                    .insert(header::ALLOW, HeaderValue::from_static("POST"));
-            }
-            response
-        }
+        Err(problem) => hooks.refusals.answer(&path, problem),
     }
 }
 
@@ -135,35 +141,49 @@ impl Hooks {
             .flow
             .webhook()
             .ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "this flow has no hook"))?;
-        self.check_limits(hook, source::of(peer, request.headers(), &self.trusted_proxies))?;
-        let Ok(place) = self.at_once.try_acquire() else {
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "busy; send it again").retry_after(1));
-        };
+        let source = source::group(source::of(peer, request.headers(), &self.trusted_proxies));
+        self.check_limits(hook, source)?;
         if request.method() != Method::POST {
             return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, "a hook takes POST"));
         }
-        let content_type = body::media_type(request.headers())?;
+        let announced = body::announced(request.headers(), request.body(), self.bounds)?;
         let (parts, incoming) = request.into_parts();
-        let evidence = |raw, now_ms| Evidence {
-            headers: &parts.headers,
-            raw,
-            now_ms,
+        let headers = &parts.headers;
+        let by_head = verify::by_head(&hook.verify, headers, self.clock.now_ms(), &self.secrets).await;
+        let by_head = by_head.map_err(|error| self.refusals.not_verified(hook, &error))?;
+        let stranger = Stranger {
+            hook: hook.path.clone(),
+            source,
         };
-        // What the head alone proves is asked first: a stranger's slow body must not hold a place for ten seconds.
-        let by_head = match hook.verify {
-            Verify::Bearer { .. } => Some(self.verify(hook, evidence(&[], self.clock.now_ms())).await?),
-            Verify::None | Verify::StandardWebhooks { .. } => None,
-        };
-        let raw = body::read(incoming, self.bounds).await?;
+        // Held until the event is stored: so much memory bodies take at the most.
+        let mut held = self.arriving.hold();
+        let raw = body::read(
+            incoming,
+            self.bounds,
+            &mut held,
+            Some(&stranger).filter(|_| by_head.is_none()),
+        )
+        .await?;
         let received_ms = self.clock.now_ms();
         let verified = match by_head {
             Some(verified) => verified,
-            None => self.verify(hook, evidence(&raw, received_ms)).await?,
+            None => {
+                let evidence = Evidence {
+                    headers,
+                    raw: &raw,
+                    now_ms: received_ms,
+                };
+                let checked = verify::check(&hook.verify, evidence, &self.secrets).await;
+                checked.map_err(|error| self.refusals.not_verified(hook, &error))?
+            }
+        };
+        let Ok(place) = self.at_once.try_acquire() else {
+            return Err(body::busy());
         };
         let raw = RawBody {
             bytes: raw,
-            encoding: body::encoding(&parts.headers)?,
-            content_type,
+            encoding: announced.encoding,
+            content_type: announced.media_type,
         };
         let parsed = body::parse(&raw, self.bounds)?;
         let delivery = Delivery {
@@ -177,9 +197,13 @@ impl Hooks {
             headers: readable(&parts.headers),
             query,
         };
-        let accepted = self.executor.accept(delivery).await.map_err(|error| refused(&error))?;
+        let accepted = self
+            .executor
+            .accept(delivery)
+            .await
+            .map_err(|error| self.refusals.not_accepted(&error))?;
         // It is taken in; who waits for the result now keeps nobody else out.
-        drop(place);
+        drop((place, held));
         self.answer(&active, hook, accepted).await
     }
 
@@ -194,26 +218,6 @@ impl Hooks {
             }
         }
         Ok(())
-    }
-
-    async fn verify(&self, hook: &Webhook, evidence: Evidence<'_>) -> Result<Verified, Problem> {
-        let checked = verify::check(&hook.verify, evidence, &self.secrets).await;
-        checked.map_err(|error| match &error {
-            NotVerified::Token => Problem::new(StatusCode::UNAUTHORIZED, error.to_string()),
-            NotVerified::Signature(fault) => {
-                tracing::info!(path = hook.path, why = %fault, "a delivery is not believed");
-                Problem::new(StatusCode::UNAUTHORIZED, error.to_string())
-            }
-            NotVerified::NoSecret(_) => {
-                // The caller learns nothing of our set-up; the operator reads it in the log.
-                tracing::error!(path = hook.path, %error, "a hook cannot be verified");
-                Problem::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "this hook is not set up yet; send it again later",
-                )
-                .retry_after(UNAVAILABLE_S)
-            }
-        })
     }
 
     /// What the caller learns. An open hook is never told whether a key existed.
@@ -255,22 +259,6 @@ impl Hooks {
     }
 }
 
-fn refused(error: &IntakeError) -> Problem {
-    match error {
-        IntakeError::Event(error) => Problem::new(StatusCode::BAD_REQUEST, error.to_string()),
-        // Told once, when it began: a line for each delivery would fill what is left of the disk.
-        IntakeError::Ledger(LedgerError::NoRoom { .. }) => {
-            let detail = "the host has no room for new events now; nothing was done with it, send it again";
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(NO_ROOM_S)
-        }
-        IntakeError::Ledger(error) => {
-            tracing::error!(%error, "an event could not be stored, so it was not accepted");
-            let detail = "the event could not be stored; nothing was done with it, send it again";
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(UNAVAILABLE_S)
-        }
-    }
-}
-
 /// Headers that flows may read and that are kept with the event: none that carries a credential. One that comes several
 /// times is one list (RFC 9110 section 5.3), so that no value hides behind another.
 fn readable(headers: &HeaderMap) -> BTreeMap<String, String> {
@@ -290,6 +278,7 @@ fn readable(headers: &HeaderMap) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::HeaderValue;
 
     #[test]
     fn a_header_that_comes_twice_is_one_list_and_credentials_are_not_kept() {

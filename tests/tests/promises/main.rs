@@ -36,6 +36,7 @@ mod scarce_room;
 mod secrets_stay;
 mod signed_by_hand;
 mod signed_hooks;
+mod slow_strangers;
 mod stopped;
 mod stopping;
 mod told_to_wait;

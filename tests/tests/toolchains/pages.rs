@@ -22,7 +22,8 @@ fn the_pages_tell_the_limits_that_hold() {
         ),
         format!(
             "| calls at once | {} (`large_calls_max` in `oncegate.toml`) | {} (`calls_max`) |",
-            host.large_calls_max, host.calls_max
+            host.large_calls_max(),
+            host.calls_max
         ),
         format!(
             "| CPU time that a call may use | {} s | {} s |",

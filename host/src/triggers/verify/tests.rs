@@ -334,3 +334,39 @@ fn what_cannot_be_checked_is_known_before_the_first_delivery() {
     let said = wait_for(secret_errors(&bearer, &secrets));
     assert!(said.len() == 1 && said[0].to_string().contains("no header"), "{said:?}");
 }
+
+#[test]
+fn a_token_that_comes_twice_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("SHOP"), "the-token-of-the-shop").unwrap();
+    let secrets = Secrets::new(dir.path().to_owned());
+    let verify = Verify::Bearer { secret: "SHOP".into() };
+    let mut headers = HeaderMap::new();
+    let mut known = Vec::new();
+    for _ in 0..2 {
+        headers.append(
+            "authorization",
+            HeaderValue::from_static("Bearer the-token-of-the-shop"),
+        );
+        known.push(wait_for(by_head(&verify, &headers, 0, &secrets)).is_ok());
+    }
+    assert_eq!(known, [true, false]);
+}
+
+/// All of this is known before a byte of the body has come.
+#[test]
+fn the_head_alone_refuses_what_no_body_could_make_good() {
+    let secrets = Secrets::new("/nowhere".into());
+    let verify = Verify::StandardWebhooks {
+        secrets: vec!["NEW".to_owned()],
+        tolerance_s: TOLERANCE_S,
+    };
+    let head = |case: &Case| wait_for(by_head(&verify, &case.headers, NOW_S * 1_000, &secrets));
+    assert!(matches!(head(&Case::signed_at(NOW_S, BODY)), Ok(None)));
+    assert!(head(&Case::signed_at(NOW_S - 301, BODY)).is_err());
+    for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
+        let mut case = Case::signed_at(NOW_S, BODY);
+        case.headers.remove(name);
+        assert!(head(&case).is_err(), "{name}");
+    }
+}
