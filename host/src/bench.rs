@@ -17,15 +17,15 @@ mod process;
 mod records;
 mod report;
 mod stage;
+mod watched;
 
 pub use child::{DESTINATION, LOAD};
 
-use anyhow::Context;
 use disk::Disk;
 use serde_json::{Value, json};
 use stage::Stage;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is measured.
 #[derive(Clone, Debug)]
@@ -44,18 +44,40 @@ pub struct BenchOptions {
     pub dir: Option<PathBuf>,
     /// Print one line of JSON instead of a table.
     pub json: bool,
+    /// Measure the runtime by itself, and no host.
+    pub runtime: bool,
 }
 
-/// Measures a whole host; `true`: every event had each of its effects exactly once.
+/// Measures, in a process of its own and in a temporary folder that is gone afterwards; `true`: all went well.
 ///
 /// # Errors
-/// The bench itself failed: no ports, no host, no disk.
-pub fn run(options: &BenchOptions) -> anyhow::Result<bool> {
+/// There is no folder, or it was ended by a signal.
+pub fn watch(options: &BenchOptions) -> anyhow::Result<bool> {
+    let below = options.dir.clone().unwrap_or_else(std::env::temp_dir);
+    watched::run(&below)
+}
+
+/// Measures, within a folder that somebody else removes.
+///
+/// # Errors
+/// The bench itself failed.
+pub fn run_within(folder: &Path, options: &BenchOptions) -> anyhow::Result<bool> {
+    watched::end_with_watcher();
+    if options.runtime {
+        run_alone(folder, options)
+    } else {
+        run(folder, options)
+    }
+}
+
+/// Measures a whole host; `true`: every event had each of its effects exactly once. It fails where there are no ports, no
+/// host or no disk.
+fn run(folder: &Path, options: &BenchOptions) -> anyhow::Result<bool> {
     let say = teller(options.json);
-    let (folder, disk) = place(options)?;
-    say(&report::disk(&disk, folder.path()));
+    let disk = Disk::measure(folder)?;
+    say(&report::disk(&disk, folder));
     say("Compiling the connectors …");
-    let mut stage = Stage::set(folder, &options.steps)?;
+    let mut stage = Stage::set(folder.to_owned(), &options.steps)?;
     let mut good = true;
     if options.history > 0 {
         say(&format!("Filling the ledger with {} events …", options.history));
@@ -78,7 +100,7 @@ pub fn run(options: &BenchOptions) -> anyhow::Result<bool> {
     lines.push(serde_json::to_value(idle)?);
     say(match good {
         true => "Every event had its effects, each exactly once.",
-        false => "The promise was broken: see above.",
+        false => "Something went wrong: see above.",
     });
     if options.json {
         print(&Value::Array(lines).to_string());
@@ -86,14 +108,11 @@ pub fn run(options: &BenchOptions) -> anyhow::Result<bool> {
     Ok(good)
 }
 
-/// Measures the runtime by itself.
-///
-/// # Errors
-/// There is no runtime, or no disk.
-pub fn run_alone(options: &BenchOptions) -> anyhow::Result<bool> {
+/// Measures the runtime by itself. It fails where there is no runtime or no disk.
+fn run_alone(folder: &Path, options: &BenchOptions) -> anyhow::Result<bool> {
     let say = teller(options.json);
-    let (folder, disk) = place(options)?;
-    say(&report::disk(&disk, folder.path()));
+    let disk = Disk::measure(folder)?;
+    say(&report::disk(&disk, folder));
     let alone = alone::run()?;
     say(&report::alone(&alone));
     if options.json {
@@ -101,22 +120,6 @@ pub fn run_alone(options: &BenchOptions) -> anyhow::Result<bool> {
         print(&Value::Array(lines).to_string());
     }
     Ok(true)
-}
-
-/// The folder in which everything happens, and the disk below it.
-fn place(options: &BenchOptions) -> anyhow::Result<(tempfile::TempDir, Disk)> {
-    let below = options.dir.clone().unwrap_or_else(std::env::temp_dir);
-    let folder = tempfile::Builder::new()
-        .prefix("oncegate-bench-")
-        .tempdir_in(&below)
-        .with_context(|| {
-            format!(
-                "cannot make a folder below {}; name another with --dir",
-                below.display()
-            )
-        })?;
-    let disk = Disk::measure(folder.path())?;
-    Ok((folder, disk))
 }
 
 /// What the disk does by itself stands in every line: a row means little without it.

@@ -84,14 +84,22 @@ impl HostProcess {
                     data.join("host.log").display()
                 );
             }
-            if let Some(up) = ready(data, &agent) {
-                let (address, token) = up;
-                return Ok(Self {
-                    child,
-                    address,
-                    token,
-                    agent,
-                });
+            match asked(data, &agent) {
+                Asked::NotYet => {}
+                Asked::Ready { address, token } => {
+                    return Ok(Self {
+                        child,
+                        address,
+                        token,
+                        agent,
+                    });
+                }
+                // Waiting would not help: what is wrong is outside of it.
+                Asked::Unwell(why) => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    bail!("the host came up and cannot work: {why}");
+                }
             }
             if SystemClock.boot_ms() > until_ms {
                 let _ = child.kill();
@@ -170,13 +178,70 @@ impl Drop for HostProcess {
     }
 }
 
-/// Address and token, once the host answers there.
-fn ready(data: &Path, agent: &ureq::Agent) -> Option<(String, String)> {
+/// How a host that was started stands.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    NotYet,
+    Ready {
+        /// `127.0.0.1:PORT`
+        address: String,
+        token: String,
+    },
+    /// It answers that it takes nothing in, and why.
+    Unwell(String),
+}
+
+fn asked(data: &Path, agent: &ureq::Agent) -> Asked {
     let read = |name: &str| -> Option<String> {
         let path: PathBuf = data.join(name);
         Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
     };
-    let (address, token) = (read("address")?, read("token")?);
-    agent.get(format!("http://{address}/readyz")).call().ok()?;
-    Some((address, token))
+    let Some((address, token)) = read("address").zip(read("token")) else {
+        return Asked::NotYet;
+    };
+    let request = agent.get(format!("http://{address}/readyz"));
+    let Ok(answer) = request.config().http_status_as_error(false).build().call() else {
+        return Asked::NotYet;
+    };
+    if answer.status().is_success() {
+        return Asked::Ready { address, token };
+    }
+    let said = answer.into_body().read_to_string().unwrap_or_default();
+    let problem: Value = serde_json::from_str(&said).unwrap_or_default();
+    Asked::Unwell(problem["detail"].as_str().unwrap_or(&said).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    /// What is found out of a host that gives this answer.
+    fn asked_of(answer: &'static str) -> Asked {
+        let data = tempfile::tempdir().unwrap();
+        let agent = ureq::Agent::new_with_defaults();
+        assert_eq!(asked(data.path(), &agent), Asked::NotYet);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::fs::write(data.path().join("address"), &address).unwrap();
+        std::fs::write(data.path().join("token"), "token\n").unwrap();
+        let host = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]);
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let asked = asked(data.path(), &agent);
+        host.join().unwrap();
+        asked
+    }
+
+    #[test]
+    fn a_host_that_is_up_and_takes_nothing_in_is_not_waited_for() {
+        let full = "HTTP/1.1 503 x\r\ncontent-type: application/problem+json\r\ncontent-length: 25\r\n\r\n\
+                    {\"detail\":\"no room left\"}";
+        assert_eq!(asked_of(full), Asked::Unwell("no room left".to_owned()));
+        let well = asked_of("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nready\n");
+        assert!(matches!(well, Asked::Ready { token, .. } if token == "token"));
+    }
 }

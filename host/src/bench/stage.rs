@@ -14,7 +14,6 @@ use oncegate_domain::run::State;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// What is sent before a row and not counted: statements are prepared, connections made, pages there.
 const WARM_UP_EVENTS: u64 = 256;
@@ -56,9 +55,9 @@ pub struct Idle {
     pub ready_ms: f64,
 }
 
-/// Destination, ledger and installation folder. Dropped, nothing of it is left.
+/// Destination, ledger and installation folder.
 pub struct Stage {
-    folder: TempDir,
+    folder: PathBuf,
     destination: Destination,
     /// Events so far: each has a number of its own, over all rows.
     events: u64,
@@ -69,7 +68,7 @@ impl Stage {
     ///
     /// # Errors
     /// A process or the folder cannot be had.
-    pub fn set(folder: TempDir, steps: &[u64]) -> anyhow::Result<Self> {
+    pub fn set(folder: PathBuf, steps: &[u64]) -> anyhow::Result<Self> {
         let destination = Destination::start()?;
         let stage = Self {
             folder,
@@ -83,11 +82,11 @@ impl Stage {
     }
 
     fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.folder.join("data")
     }
 
     fn installation(&self) -> PathBuf {
-        self.folder.path().join("installation")
+        self.folder.join("installation")
     }
 
     fn host(&self) -> anyhow::Result<HostProcess> {

@@ -32,6 +32,9 @@ pub struct BenchArgs {
     /// Print one line of JSON instead of a table.
     #[arg(long)]
     json: bool,
+    /// The folder of the process that works; `bench` starts it.
+    #[arg(long, hide = true)]
+    within: Option<PathBuf>,
 }
 
 /// The load's process. `bench` starts it.
@@ -70,11 +73,11 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<bool> {
         history: args.history,
         dir: args.dir.clone(),
         json: args.json,
+        runtime: args.runtime,
     };
-    if args.runtime {
-        bench::run_alone(&options)
-    } else {
-        bench::run(&options)
+    match &args.within {
+        None => bench::watch(&options),
+        Some(folder) => bench::run_within(folder, &options),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The bench counts what it measures: every event of it has its effects, each exactly once. How fast is not asked here.
 
 use serde_json::Value;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 #[test]
 fn the_bench_tells_what_a_machine_gives_and_counts_the_effects() {
@@ -53,5 +55,48 @@ fn the_bench_tells_what_a_machine_gives_and_counts_the_effects() {
     assert!(
         idle["rss_mb"].as_f64().unwrap() > 0.0 && idle["ready_ms"].as_f64().unwrap() > 0.0,
         "{idle}"
+    );
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).unwrap().next().is_none()
+}
+
+/// Waits a minute at most.
+fn wait_until(mut done: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it did not come to that");
+}
+
+#[test]
+fn a_bench_that_is_ended_leaves_neither_its_folder_nor_a_host_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(super::HOST);
+    command.args(["bench", "--events", "1000000", "--seconds", "600", "--dir"]);
+    command.arg(folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let bench = command.spawn().unwrap();
+    let mut address = None;
+    wait_until(|| {
+        let found = std::fs::read_dir(folder.path()).unwrap().next();
+        let data = found.map(|within| within.unwrap().path().join("data/address"));
+        address = data.and_then(|file| std::fs::read_to_string(file).ok());
+        address.is_some()
+    });
+    let id = rustix::process::Pid::from_raw(bench.id().try_into().unwrap()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let output = bench.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("a signal to terminate"), "{said}");
+    assert!(is_empty(folder.path()));
+    let address = address.unwrap();
+    assert!(
+        std::net::TcpStream::connect(address.trim()).is_err(),
+        "the host is still there"
     );
 }

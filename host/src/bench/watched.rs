@@ -1,0 +1,74 @@
+//! The bench under watch: the folder in which everything happens is made here, and what happens in it is another process of
+//! this program. So the folder goes whatever ends the bench, a signal too: the process that works, and the host, the
+//! destination and the load that it has started, are one process group, and are ended before their folder is removed.
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::path::Path;
+use std::process::Stdio;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The option by which the bench starts itself, with the folder.
+pub const WITHIN: &str = "--within";
+
+/// Runs what was typed once more, within a temporary folder below `below`; `true`: it ended well.
+///
+/// # Errors
+/// There is no folder, or a signal ended it.
+pub fn run(below: &Path) -> anyhow::Result<bool> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(watch(below))
+}
+
+async fn watch(below: &Path) -> anyhow::Result<bool> {
+    // Before there is anything to remove.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let folder = tempfile::Builder::new()
+        .prefix("oncegate-bench-")
+        .tempdir_in(below)
+        .with_context(|| {
+            format!(
+                "cannot make a folder below {}; name another with --dir",
+                below.display()
+            )
+        })?;
+    let mut bench = Command::new(std::env::current_exe()?)
+        .args(std::env::args_os().skip(1))
+        .arg(WITHIN)
+        .arg(folder.path())
+        .stdin(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .context("cannot start the bench")?;
+    // Its end tells the other that we are gone, should we be killed; waiting would close it.
+    let _open = bench.stdin.take();
+    let ended = tokio::select! {
+        status = bench.wait() => return Ok(status?.success()),
+        _ = interrupt.recv() => "an interrupt",
+        _ = terminate.recv() => "a signal to terminate",
+        _ = hangup.recv() => "a hang-up",
+    };
+    end_group(&mut bench).await?;
+    bail!("ended by {ended}; its folder is removed")
+}
+
+/// Ends the process and all that it has started.
+async fn end_group(bench: &mut Child) -> anyhow::Result<()> {
+    let id = bench.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+    if let Some(group) = id {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    bench.wait().await?;
+    Ok(())
+}
+
+/// In the process that works: ends it when whoever watches it is gone. What it has started ends with its own input.
+pub fn end_with_watcher() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(1);
+    });
+}
