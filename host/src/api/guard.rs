@@ -92,13 +92,13 @@ pub async fn admit(State(api): State<Arc<Api>>, request: Request, next: Next) ->
 
 async fn check(api: &Api, request: &Parts) -> Result<Caller, Problem> {
     let headers = &request.headers;
-    let host = text(headers, header::HOST).or_else(|| request.uri.authority().map(|host| host.as_str()));
+    let host = text(headers, header::HOST)?.or_else(|| request.uri.authority().map(|host| host.as_str()));
     let Some(host) = host.filter(|host| api.names.are(host)) else {
         let detail = "this host is not called that; use its address, or set `public_url` in oncegate.toml";
         return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, detail));
     };
     let reads = matches!(request.method, Method::GET | Method::HEAD);
-    if !reads && text(headers, header::ORIGIN).is_some_and(|origin| !is_same(origin, host)) {
+    if !reads && text(headers, header::ORIGIN)?.is_some_and(|origin| !is_same(origin, host)) {
         return Err(Problem::new(
             StatusCode::FORBIDDEN,
             "changes from another origin are refused",
@@ -110,7 +110,7 @@ async fn check(api: &Api, request: &Parts) -> Result<Caller, Problem> {
             "send `Authorization: Bearer …` with a token; see DATA/token",
         )
     };
-    let given = text(headers, header::AUTHORIZATION).and_then(|value| value.split_once(' '));
+    let given = text(headers, header::AUTHORIZATION)?.and_then(|value| value.split_once(' '));
     let Some((scheme, token)) = given else {
         return Err(unauthorized());
     };
@@ -141,6 +141,31 @@ fn is_same(origin: &str, host: &str) -> bool {
         .is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host))
 }
 
-fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
-    headers.get(name)?.to_str().ok()
+/// A header that is there once, or not at all. Of two lines a proxy before us may have looked at one, and we at the other.
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Result<Option<&str>, Problem> {
+    let mut lines = headers.get_all(&name).iter();
+    let text = match (lines.next(), lines.next()) {
+        (None, _) => return Ok(None),
+        (Some(line), None) => line.to_str().ok(),
+        (Some(_), Some(_)) => None,
+    };
+    let wrong = || format!("the header `{name}` is there more than once, or is no text; send it once");
+    text.map(Some)
+        .ok_or_else(|| Problem::new(StatusCode::BAD_REQUEST, wrong()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_lines_of_a_header_none_is_believed() {
+        let mut headers = HeaderMap::new();
+        let found = |headers: &HeaderMap| text(headers, header::ORIGIN).map(|text| text.map(str::to_owned));
+        assert_eq!(found(&headers), Ok(None));
+        headers.append(header::ORIGIN, HeaderValue::from_static("http://localhost"));
+        assert_eq!(found(&headers), Ok(Some("http://localhost".to_owned())));
+        headers.append(header::ORIGIN, HeaderValue::from_static("http://elsewhere"));
+        assert_eq!(found(&headers).unwrap_err().status, StatusCode::BAD_REQUEST);
+    }
 }

@@ -3,12 +3,12 @@
 //! In this order, so that what costs us least is refused first (whatever the head alone shows, before a byte of the body is
 //! awaited), and nothing of a body is interpreted before its signature was checked over the bytes as sent.
 
-use super::arriving::{Arriving, Room, Stranger};
+use super::arriving::{Arriving, Held, Room, Stranger};
 use super::body::{self, Bounds};
 use super::rate::Windows;
 use super::refusals::{Refusals, UNAVAILABLE_S};
 use super::source;
-use super::verify::{self, Evidence};
+use super::verify::{self, Evidence, Verified};
 use crate::catalog::{ActiveFlow, Catalog};
 use crate::clock::SharedClock;
 use crate::credentials::Secrets;
@@ -16,6 +16,7 @@ use crate::executor::{Delivery, Executor};
 use crate::flow::{RawBody, Respond, Verify, Webhook};
 use crate::ledger::{Accepted, LedgerError};
 use crate::problem::Problem;
+use axum::body::Body;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -109,6 +110,15 @@ impl Hooks {
     }
 }
 
+/// A body that is whole, from whom it says.
+struct Proven {
+    raw: Vec<u8>,
+    received_ms: i64,
+    verified: Verified,
+    /// Kept until the event is stored: so much memory bodies take at the most.
+    held: Held,
+}
+
 /// The routes of the hooks.
 pub fn router(hooks: Arc<Hooks>) -> Router {
     Router::new().route("/hooks/{*path}", any(receive)).with_state(hooks)
@@ -149,49 +159,22 @@ impl Hooks {
         let announced = body::announced(request.headers(), request.body(), self.bounds)?;
         let (parts, incoming) = request.into_parts();
         let headers = &parts.headers;
-        let by_head = verify::by_head(&hook.verify, headers, self.clock.now_ms(), &self.secrets).await;
-        let by_head = by_head.map_err(|error| self.refusals.not_verified(hook, &error))?;
-        let stranger = Stranger {
-            hook: hook.path.clone(),
-            source,
-        };
-        // Held until the event is stored: so much memory bodies take at the most.
-        let mut held = self.arriving.hold();
-        let raw = body::read(
-            incoming,
-            self.bounds,
-            &mut held,
-            Some(&stranger).filter(|_| by_head.is_none()),
-        )
-        .await?;
-        let received_ms = self.clock.now_ms();
-        let verified = match by_head {
-            Some(verified) => verified,
-            None => {
-                let evidence = Evidence {
-                    headers,
-                    raw: &raw,
-                    now_ms: received_ms,
-                };
-                let checked = verify::check(&hook.verify, evidence, &self.secrets).await;
-                checked.map_err(|error| self.refusals.not_verified(hook, &error))?
-            }
-        };
+        let proven = self.prove(hook, source, headers, incoming).await?;
         let Ok(place) = self.at_once.try_acquire() else {
             return Err(body::busy());
         };
         let raw = RawBody {
-            bytes: raw,
+            bytes: proven.raw,
             encoding: announced.encoding,
             content_type: announced.media_type,
         };
         let parsed = body::parse(&raw, self.bounds)?;
         let delivery = Delivery {
             flow: Arc::clone(&active),
-            received_ms,
+            received_ms: proven.received_ms,
             source: "webhook".to_owned(),
-            verified_by: verified.by.to_owned(),
-            signed_digest: verified.signed_digest,
+            verified_by: proven.verified.by.to_owned(),
+            signed_digest: proven.verified.signed_digest,
             raw,
             body: parsed,
             headers: readable(&parts.headers),
@@ -203,8 +186,46 @@ impl Hooks {
             .await
             .map_err(|error| self.refusals.not_accepted(&error))?;
         // It is taken in; who waits for the result now keeps nobody else out.
-        drop((place, held));
+        drop((place, proven.held));
         self.answer(&active, hook, accepted).await
+    }
+
+    /// Reads the body, between what the head can prove and what only the body can.
+    async fn prove(
+        &self,
+        hook: &Webhook,
+        source: IpAddr,
+        headers: &HeaderMap,
+        incoming: Body,
+    ) -> Result<Proven, Problem> {
+        let not_verified = |error| self.refusals.not_verified(hook, &error);
+        let by_head = verify::by_head(&hook.verify, headers, self.clock.now_ms(), &self.secrets).await;
+        let by_head = by_head.map_err(not_verified)?;
+        let stranger = by_head.is_none().then(|| Stranger {
+            hook: hook.path.clone(),
+            source,
+        });
+        let mut held = self.arriving.hold();
+        let raw = body::read(incoming, self.bounds, &mut held, stranger.as_ref()).await?;
+        let received_ms = self.clock.now_ms();
+        let verified = match by_head {
+            Some(verified) => verified,
+            None => {
+                let evidence = Evidence {
+                    headers,
+                    raw: &raw,
+                    now_ms: received_ms,
+                };
+                let checked = verify::check(&hook.verify, evidence, &self.secrets).await;
+                checked.map_err(not_verified)?
+            }
+        };
+        Ok(Proven {
+            raw,
+            received_ms,
+            verified,
+            held,
+        })
     }
 
     fn check_limits(&self, hook: &Webhook, source: IpAddr) -> Result<(), Problem> {
