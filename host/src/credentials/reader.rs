@@ -47,11 +47,6 @@ impl Secrets {
         }))
     }
 
-    /// Where the files are.
-    pub fn folder(&self) -> &Path {
-        &self.0.folder
-    }
-
     /// Reads a secret. A line end behind it (editors add one) is not part of it.
     ///
     /// # Errors
