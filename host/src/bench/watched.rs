@@ -3,14 +3,18 @@
 //! destination and the load that it has started, are one process group, and are ended before their folder is removed.
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The option by which the bench starts itself, with the folder.
 pub const WITHIN: &str = "--within";
+/// How often, and how long apart, it is looked whether all that was killed is gone.
+const GONE_LOOKS_MAX: u32 = 500;
+const GONE_LOOK: Duration = Duration::from_millis(10);
 
 /// Runs what was typed once more, within a temporary folder below `below`; `true`: it ended well.
 ///
@@ -62,6 +66,13 @@ async fn end_group(bench: &mut Child) -> anyhow::Result<()> {
         let _ = kill_process_group(group, Signal::KILL);
     }
     bench.wait().await?;
+    // The others are only dying yet, and one of them may still write into the folder.
+    for _ in 0..GONE_LOOKS_MAX {
+        if id.is_none_or(|group| test_kill_process_group(group).is_err()) {
+            break;
+        }
+        tokio::time::sleep(GONE_LOOK).await;
+    }
     Ok(())
 }
 
