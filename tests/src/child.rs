@@ -1,6 +1,8 @@
 //! A host in a process of its own, on the machine's clock, so that it can be killed and stopped.
 
 use crate::client::{Answer, Client};
+use crate::disk::Disk;
+use crate::flushes;
 use crate::folder::{Folder, HOOK_SECRET};
 use crate::host::prepare;
 use crate::wait::{LOOK_EVERY, PATIENCE, eventually};
@@ -17,6 +19,8 @@ use tokio::time::{sleep, timeout};
 pub struct ChildHost {
     program: PathBuf,
     data: TempDir,
+    /// Where it and a [`Disk`] speak to each other.
+    disk: Option<PathBuf>,
     child: Option<Child>,
     /// Speaks to it, as long as it is up.
     pub client: Client,
@@ -29,13 +33,26 @@ impl ChildHost {
     /// # Panics
     /// It does not come up.
     pub async fn start(program: &str, folder: &Folder) -> ChildHost {
+        ChildHost::start_with(program, folder, None).await
+    }
+
+    /// The same on a disk that flushes as the test lets it.
+    ///
+    /// # Panics
+    /// It does not come up.
+    pub async fn start_on(disk: &Disk, program: &str, folder: &Folder) -> ChildHost {
+        ChildHost::start_with(program, folder, Some(disk.folder().to_owned())).await
+    }
+
+    async fn start_with(program: &str, folder: &Folder, disk: Option<PathBuf>) -> ChildHost {
         let data = tempfile::tempdir().unwrap();
         prepare(data.path());
         let program = PathBuf::from(program);
-        let (child, client) = come_up(&program, data.path(), Some(folder.path())).await;
+        let (child, client) = come_up(&program, data.path(), Some(folder.path()), disk.as_deref()).await;
         ChildHost {
             program,
             data,
+            disk,
             child: Some(child),
             client,
         }
@@ -67,6 +84,17 @@ impl ChildHost {
         eventually("the host ends", ended).await.success()
     }
 
+    /// How much memory it has (`VmRSS`), in megabytes of 10⁶ bytes.
+    ///
+    /// # Panics
+    /// It is not up.
+    pub fn memory_mb(&self) -> u64 {
+        let id = self.child.as_ref().map(Child::id).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        kib.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024 / 1_000_000
+    }
+
     /// Sends a signal.
     ///
     /// # Panics
@@ -81,7 +109,7 @@ impl ChildHost {
     /// # Panics
     /// It does not come up.
     pub async fn come_up(&mut self) {
-        let (child, client) = come_up(&self.program, self.data.path(), None).await;
+        let (child, client) = come_up(&self.program, self.data.path(), None, self.disk.as_deref()).await;
         (self.child, self.client) = (Some(child), client);
     }
 
@@ -122,7 +150,7 @@ impl Drop for ChildHost {
     }
 }
 
-async fn come_up(program: &Path, data: &Path, folder: Option<&Path>) -> (Child, Client) {
+async fn come_up(program: &Path, data: &Path, folder: Option<&Path>, disk: Option<&Path>) -> (Child, Client) {
     let _ = std::fs::remove_file(data.join("address"));
     let log_path = data.join("host.log");
     let log = std::fs::OpenOptions::new()
@@ -135,6 +163,7 @@ async fn come_up(program: &Path, data: &Path, folder: Option<&Path>) -> (Child, 
     if let Some(folder) = folder {
         command.arg("--apply").arg(folder);
     }
+    command.envs(disk.map(|disk| (flushes::FOLDER, disk)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     let mut child = command.spawn().unwrap();
     let up = async {

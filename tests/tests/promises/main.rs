@@ -18,6 +18,7 @@ mod deciding_at_once;
 mod digits;
 mod doubt_sticks;
 mod drilled;
+mod durable_points;
 mod hooks;
 mod hostile_neighbours;
 mod killed;
