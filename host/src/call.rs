@@ -99,7 +99,7 @@ impl Host {
         let clock: SharedClock = Arc::new(SystemClock);
         let ledger = Ledger::open_with(&data, Arc::clone(&clock), ROOM).await?;
         let limits = RuntimeLimits::default();
-        let calls_max = limits.small.calls_max;
+        let (calls_max, large_calls_max) = (limits.small.calls_max, limits.large.calls_max);
         // Planning compiles, and applying loads once more: a connector that brings an interpreter takes 10 s and more.
         let cache = subject.cache.clone().unwrap_or_else(|| data.join("cache"));
         let runtime = Runtime::new(limits, Some(&cache))?;
@@ -114,6 +114,7 @@ impl Host {
             clock: Arc::clone(&clock),
             secrets: Secrets::new(subject.secrets_dir.clone()),
             calls_max,
+            large_calls_max,
         });
         Ok(Self {
             ledger,

@@ -13,6 +13,7 @@ pub mod intake;
 mod journal;
 pub mod live;
 mod mission;
+mod news;
 mod outbound;
 pub mod people;
 mod recovery;
@@ -38,15 +39,16 @@ use crate::egress::Egress;
 use crate::flow::BodyLimits;
 use crate::ledger::{Ledger, LedgerError, RunResult};
 use crate::runtime::Runtime;
+use crate::share::Shares;
 use capacity::{Gate, Gates, Pace};
 use live::{LiveRuns, RunCell};
+use news::News;
 use oncegate_domain::id::Id;
 use oncegate_domain::key::{EventKey, InstallationSecret};
 use oncegate_domain::run;
 use signing::Signer;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{Notify, Semaphore};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -66,6 +68,8 @@ pub struct Parts {
     pub secrets: Secrets,
     /// Connector calls at the same time.
     pub calls_max: u32,
+    /// Of these, calls of large connectors.
+    pub large_calls_max: u32,
 }
 
 /// A handle to the executor. Cheap to clone.
@@ -86,10 +90,12 @@ pub struct Shared {
     gates: Gates,
     live: LiveRuns,
     seats: scheduler::Seats,
-    calls: Arc<Semaphore>,
+    /// Shared among the connections: one whose destination is slow keeps its calls for long.
+    calls: Shares,
+    large_calls: Shares,
     tasks: TaskTracker,
     stop: CancellationToken,
-    news: Mutex<HashMap<Id, Arc<Notify>>>,
+    news: Arc<News>,
 }
 
 impl Executor {
@@ -150,8 +156,8 @@ impl Executor {
         let shared = &self.shared;
         loop {
             // Registered before the ledger is asked, so that news in between is not missed.
-            let news = shared.news_of(run);
-            let notified = news.notified();
+            let news = shared.news.of(run);
+            let notified = news.comes();
             let result = shared.ledger.run_result(run).await?;
             let settled = result.as_ref().is_none_or(|result| settle::is_news(result.state));
             if settled || shared.clock.now_ms() >= until_ms || shared.is_stopping() {
@@ -208,10 +214,11 @@ impl Shared {
             signer: Signer::new(parts.secrets),
             live: LiveRuns::default(),
             seats: scheduler::Seats::default(),
-            calls: Arc::new(Semaphore::new(parts.calls_max.max(1) as usize)),
+            calls: Shares::new(parts.calls_max as usize),
+            large_calls: Shares::new(parts.large_calls_max as usize),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
-            news: Mutex::default(),
+            news: Arc::default(),
         }
     }
 
@@ -286,25 +293,13 @@ impl Shared {
         self.gates.of(&approved.connection, pace(approved.limits))
     }
 
-    fn news_of(&self, run: Id) -> Arc<Notify> {
-        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(news.entry(run).or_default())
-    }
-
     /// Begins what became ready, and tells those who wait for the run.
     fn after_commit(self: &Arc<Self>, cell: &Arc<RunCell>, state: run::State, ready: &[scheduler::Ready]) {
         for step in ready {
             self.offer(cell, step, None);
         }
         if settle::is_news(state) {
-            let waiting = self
-                .news
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&cell.facts.id);
-            if let Some(news) = waiting {
-                news.notify_waiters();
-            }
+            self.news.tell(cell.facts.id);
         }
     }
 }

@@ -21,5 +21,6 @@ pub mod ledger;
 pub mod problem;
 pub mod runtime;
 pub mod serve;
+pub mod share;
 pub mod telemetry;
 pub mod triggers;

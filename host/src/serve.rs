@@ -120,6 +120,7 @@ impl Host {
             clock: Arc::clone(&clock),
             secrets: secrets.clone(),
             calls_max: config.limits.calls_max,
+            large_calls_max: config.limits.large_calls_max(),
         };
         let executor = Executor::start(parts).await?;
         Ok(Self {
@@ -157,6 +158,7 @@ impl Host {
             body_ms_max: config.limits.hook_body_ms_max,
             bodies_bytes_max: config.limits.hook_bodies_bytes_max,
             at_once_max: config.limits.hooks_at_once_max,
+            results_max: config.limits.connections_max / 2,
         };
         Hooks::new(
             self.executor.clone(),

@@ -17,7 +17,8 @@ use super::settle::{Abandoned, Change};
 use super::{Shared, doubt, journal};
 use crate::flow::{BodyLimits, parse_json};
 use crate::ledger::{self, AttemptKind};
-use crate::runtime::{PerformReturn, Problem, Stop};
+use crate::runtime::{PerformReturn, Problem, Size, Stop};
+use crate::share::Share;
 use oncegate_domain::doubt::{Circumstances, Effect};
 use oncegate_domain::evidence::{Cut, Evidence, Facts, Report};
 use oncegate_domain::outcome::{self, Outcome};
@@ -44,6 +45,9 @@ pub async fn attempt(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize, pr
         Begun::Settled => return Ok(Tried::Settled),
         Begun::NotBefore(at_ms) => return Ok(Tried::NotBefore(at_ms)),
     };
+    let Ok(_place) = shared.place_of_size(&mission) else {
+        return Ok(Tried::Busy);
+    };
     if mission.kind == AttemptKind::Lookup {
         return doubt::look_up(&mission).await;
     }
@@ -57,6 +61,23 @@ pub async fn attempt(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize, pr
         .weigh(&mission, &sight, outcome, verdict.message.as_deref())
         .await;
     finish(&mission, &sight, verdict, weighed).await
+}
+
+/// A connector of this size has no place now.
+struct NoPlace;
+
+impl Shared {
+    /// A place among the calls of large connectors, for one of those. The runtime has as many, and keeps none for anybody: a
+    /// slow destination would have them all.
+    fn place_of_size(&self, mission: &Mission) -> Result<Option<Share>, NoPlace> {
+        match mission.component.size() {
+            Size::Small => Ok(None),
+            Size::Large => {
+                let place = self.large_calls.try_take(&mission.approved.connection);
+                place.map(Some).ok_or(NoPlace)
+            }
+        }
+    }
 }
 
 pub(super) async fn call(mission: &Arc<Mission>) -> (Sight, Result<PerformReturn, Stop>) {

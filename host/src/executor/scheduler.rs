@@ -16,6 +16,7 @@ use super::capacity::{Admission, Slot};
 use super::live::{LiveStep, RunCell};
 use super::settle::Abandoned;
 use crate::ledger::DueStep;
+use crate::share::Share;
 use oncegate_domain::id::Id;
 use seats::{Room, SEATED_AHEAD_MS, SEATS_PER_CONNECTION, Seat};
 use std::sync::Arc;
@@ -108,7 +109,7 @@ impl Shared {
     ) -> Result<Option<Admitted>, Abandoned> {
         let Some(gate) = self.gate_of(&live.connection) else {
             // No such connection: the attempt finds out and says so to a person.
-            return Ok(Some(self.admitted(None, false).await));
+            return Ok(Some(self.admitted(&live.connection, None, false).await));
         };
         // By the age of the run: one that was begun goes on before another is.
         let since_ms = cell.facts.created_ms;
@@ -126,25 +127,25 @@ impl Shared {
                         return Ok(None);
                     }
                     // Nothing is approved any more that could be waited for: the attempt says so to a person.
-                    return Ok(Some(self.admitted(None, false).await));
+                    return Ok(Some(self.admitted(&live.connection, None, false).await));
                 }
             };
             if !slot.asks_first {
                 let probe = slot.probe;
-                return Ok(Some(self.admitted(Some(slot), probe).await));
+                return Ok(Some(self.admitted(&live.connection, Some(slot), probe).await));
             }
             match Box::pin(self.find_out(live, &slot)).await {
-                Found::Go { probe } => return Ok(Some(self.admitted(Some(slot), probe).await)),
+                Found::Go { probe } => return Ok(Some(self.admitted(&live.connection, Some(slot), probe).await)),
                 Found::AskAgain => admission = slot.again(since_ms).await,
             }
         }
     }
 
-    async fn admitted(&self, slot: Option<Slot>, probe: bool) -> Admitted {
+    async fn admitted(&self, connection: &str, slot: Option<Slot>, probe: bool) -> Admitted {
         Admitted {
             _slot: slot,
             probe,
-            _call: self.calls.clone().acquire_owned().await.ok(),
+            _call: self.calls.take(connection).await,
         }
     }
 
@@ -246,7 +247,7 @@ struct Admitted {
     _slot: Option<Slot>,
     /// It finds out whether the connection can be used again.
     probe: bool,
-    _call: Option<tokio::sync::OwnedSemaphorePermit>,
+    _call: Share,
 }
 
 async fn find(cell: &RunCell, step: Id) -> Option<(usize, LiveStep)> {

@@ -1,8 +1,10 @@
-//! The open port: so many connections at the same time, and none that says nothing. Behind it every request belongs to
-//! axum.
+//! The open port: so many connections at the same time, and none that says nothing; one more is told so at once. Behind it
+//! every request belongs to axum.
 //!
 //! `axum::serve` bounds neither: strangers who open connections and send half a head would take every file descriptor of
 //! the process, and the destinations could not be reached for want of one.
+
+mod turned_away;
 
 use axum::Router;
 use axum::body::Body;
@@ -19,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
+use turned_away::TurnedAway;
 
 /// A whole head must have come within this time; also how long a kept connection may be idle.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
@@ -31,25 +34,24 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// Serves until `stop`, then lets the requests under way end.
 pub async fn run(listener: TcpListener, app: Router, connections_max: usize, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(connections_max));
+    let mut turned_away = TurnedAway::default();
     let connections = TaskTracker::new();
-    while let Some((stream, peer, place)) = next(&listener, &places, &stop).await {
-        connections.spawn(serve(stream, peer, app.clone(), stop.clone(), place));
+    while let Some((stream, peer)) = next(&listener, &stop).await {
+        match Arc::clone(&places).try_acquire_owned() {
+            Ok(place) => drop(connections.spawn(serve(stream, peer, app.clone(), stop.clone(), place))),
+            Err(_) => turned_away.next(stream, connections_max),
+        }
     }
     connections.close();
     connections.wait().await;
 }
 
-/// The next connection, once there is a place for it; more wait in the system's own queue.
-async fn next(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-    stop: &CancellationToken,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+/// The next connection.
+async fn next(listener: &TcpListener, stop: &CancellationToken) -> Option<(TcpStream, SocketAddr)> {
     let accepted = async {
-        let place = Arc::clone(places).acquire_owned().await.ok()?;
         loop {
             match listener.accept().await {
-                Ok((stream, peer)) => return Some((stream, peer, place)),
+                Ok(accepted) => return Some(accepted),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
                     tokio::time::sleep(ACCEPT_AGAIN).await;

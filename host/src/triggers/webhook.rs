@@ -16,6 +16,7 @@ use crate::executor::{Delivery, Executor};
 use crate::flow::{RawBody, Respond, Verify, Webhook};
 use crate::ledger::{Accepted, LedgerError};
 use crate::problem::Problem;
+use crate::share::Shares;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
@@ -27,7 +28,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 
 /// How long a hook with `respond = "result"` waits before it answers 202.
 const RESULT_WAIT_MS: i64 = 25_000;
@@ -45,6 +45,8 @@ pub struct HooksLimits {
     pub bodies_bytes_max: usize,
     /// Deliveries whose body is whole, being taken in at the same time.
     pub at_once_max: usize,
+    /// Senders that wait for the result of their run at the same time.
+    pub results_max: usize,
 }
 
 impl HooksLimits {
@@ -53,7 +55,8 @@ impl HooksLimits {
         let part = |of: usize| (self.at_once_max / of).max(1);
         Room {
             bytes_max: self.bodies_bytes_max,
-            // One of the largest must have room.
+            // In each case one of the largest must have room.
+            hook_bytes_max: (self.bodies_bytes_max / 4 * 3).max(self.body_bytes_max),
             slow_bytes_max: (self.bodies_bytes_max / 2).max(self.body_bytes_max),
             slow_max: part(2),
             slow_per_hook_max: part(4),
@@ -70,7 +73,10 @@ pub struct Hooks {
     secrets: Secrets,
     trusted_proxies: Vec<IpAddr>,
     bounds: Bounds,
-    at_once: Arc<Semaphore>,
+    /// Shared among the hooks: a flood at one keeps nobody out of the others.
+    at_once: Shares,
+    /// Who waits for a result holds a connection.
+    results: Shares,
     windows: Windows,
     arriving: Arc<Arriving>,
     refusals: Refusals,
@@ -97,7 +103,8 @@ impl Hooks {
                 bytes_max: limits.body_bytes_max,
                 ms_max: limits.body_ms_max,
             },
-            at_once: Arc::new(Semaphore::new(limits.at_once_max)),
+            at_once: Shares::new(limits.at_once_max),
+            results: Shares::new(limits.results_max),
             windows: Windows::default(),
             arriving: Arriving::new(limits.room()),
             refusals,
@@ -160,7 +167,7 @@ impl Hooks {
         let (parts, incoming) = request.into_parts();
         let headers = &parts.headers;
         let proven = self.prove(hook, source, headers, incoming).await?;
-        let Ok(place) = self.at_once.try_acquire() else {
+        let Some(place) = self.at_once.try_take(&hook.path) else {
             return Err(body::busy());
         };
         let raw = RawBody {
@@ -205,7 +212,7 @@ impl Hooks {
             hook: hook.path.clone(),
             source,
         });
-        let mut held = self.arriving.hold();
+        let mut held = self.arriving.hold(&hook.path);
         let raw = body::read(incoming, self.bounds, &mut held, stranger.as_ref()).await?;
         let received_ms = self.clock.now_ms();
         let verified = match by_head {
@@ -255,7 +262,7 @@ impl Hooks {
             return Ok((StatusCode::ACCEPTED, Json(json!({ "accepted": true }))).into_response());
         }
         if hook.respond == Respond::Result && !conflict {
-            return self.result(run, duplicate).await;
+            return self.result(hook, run, duplicate).await;
         }
         let mut answer = json!({ "run": run.to_string(), "state": state, "duplicate": duplicate });
         if conflict {
@@ -264,8 +271,11 @@ impl Hooks {
         Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
     }
 
-    async fn result(&self, run: Id, duplicate: bool) -> Result<Response, Problem> {
-        let until_ms = self.clock.now_ms() + RESULT_WAIT_MS;
+    async fn result(&self, hook: &Webhook, run: Id, duplicate: bool) -> Result<Response, Problem> {
+        // Where many wait already, nobody waits more: a slow destination must not fill the open port.
+        let place = self.results.try_take(&hook.path);
+        let wait_ms = if place.is_some() { RESULT_WAIT_MS } else { 0 };
+        let until_ms = self.clock.now_ms() + wait_ms;
         let unavailable = |error: LedgerError| {
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).retry_after(UNAVAILABLE_S)
         };

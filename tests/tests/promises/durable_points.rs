@@ -3,8 +3,9 @@
 
 use crate::{CRM, HOST, MAIL};
 use futures::future::join_all;
+use oncegate_tests::wait::PATIENCE;
 use oncegate_tests::{
-    Answer, ChildHost, Connection, Destination, Disk, Folder, HOOK_SECRET, Service, orders,
+    Answer, ChildHost, Connection, Destination, Disk, Folder, HOOK_SECRET, Service, eventually, orders,
 };
 use std::io;
 use std::time::Duration;
@@ -160,4 +161,58 @@ async fn power_that_is_lost_between_any_two_flushes_costs_no_event_and_no_effect
     let points = [[0, 0], [0, 0], [1, 0], [1, 0], [1, 1]];
     let lost = points.into_iter().enumerate();
     join_all(lost.map(|(flushes, sent)| loses_power_after(flushes, sent))).await;
+}
+
+/// The disk does not answer for a while, as disks do. Whoever finds a place waits for it, all others are told at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_disk_stands_still_so_many_wait_and_the_rest_is_refused_at_once() {
+    let destination = Destination::start([Service::crm()]).await.unwrap();
+    let crm = Connection::http("crm", &destination.origin("crm")).writes("POST /contacts");
+    let folder = Folder::new().connection(&crm);
+    let folder = ["first", "second"]
+        .iter()
+        .fold(folder, |folder, name| folder.flow(name, &orders(name, CRM)));
+    folder.write("oncegate.toml", b"[limits]\nhooks_at_once_max = 16\n");
+    let disk = Disk::new();
+    let host = ChildHost::start_on(&disk, HOST, &folder).await;
+    disk.allow(disk.flushed());
+    let flood = |hook: &'static str, count: usize| -> Vec<_> {
+        let order = |n| {
+            let client = host.client.clone();
+            let body = format!(r#"{{"order":{{"id":"{hook}-{n}"}}}}"#);
+            tokio::spawn(async move { client.deliver(hook, Some(HOOK_SECRET), &body).await.unwrap() })
+        };
+        (0..count).map(order).collect()
+    };
+    // Of sixteen places one hook gets twelve, and three for each that stays free is what the next gets.
+    let mut waiting = Vec::new();
+    for (hook, places) in [("first", 12), ("second", 3)] {
+        let mut sent = flood(hook, 40);
+        eventually("all but those who have a place are answered", || async {
+            let answered = sent.iter().filter(|answer| answer.is_finished()).count();
+            (answered == 40 - places).then_some(())
+        })
+        .await;
+        let (told, waits): (Vec<_>, Vec<_>) = sent.drain(..).partition(JoinHandle::is_finished);
+        for answer in join_all(told).await {
+            let answer = answer.unwrap();
+            assert_eq!(
+                (answer.status, answer.header("retry-after")),
+                (429, Some("1")),
+                "{answer:?}"
+            );
+        }
+        waiting.extend(waits);
+    }
+    disk.allow_all();
+    for answer in join_all(waiting).await {
+        assert_eq!(answer.unwrap().status, 202, "it was taken in");
+    }
+    // Nobody has to do anything for it to go on.
+    assert_eq!(host.order("first", "later").await.unwrap().status, 202);
+    let done = destination.until(|tally| tally.effects_total == 16);
+    tokio::time::timeout(PATIENCE, done)
+        .await
+        .expect("what was taken in is done");
+    assert_eq!(destination.duplicates(), []);
 }

@@ -1,7 +1,7 @@
 //! Strangers who send slowly, or much: they keep nobody out who sends as one does.
 
 use crate::CHAT;
-use oncegate_tests::{Connection, Destination, Folder, START_MS, Service, TestHost, orders};
+use oncegate_tests::{Connection, Destination, Folder, HOOK_SECRET, START_MS, Service, TestHost, orders};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -116,7 +116,7 @@ async fn what_the_head_shows_is_refused_before_a_body_is_awaited() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bodies_together_take_so_many_bytes_of_memory_and_no_more() {
+async fn bodies_together_take_so_many_bytes_of_memory_and_those_to_one_hook_three_quarters() {
     let (_destination, mut host) = host().await;
     host.stop().await;
     host.come_up_limited(|limits| limits.hook_bodies_bytes_max = 2 << 20)
@@ -124,9 +124,13 @@ async fn bodies_together_take_so_many_bytes_of_memory_and_no_more() {
     let headers = format!("{JSON}content-length: 1048576\r\n");
     let most = format!("\"{}", "x".repeat(1_000_000));
     let mut first = begin(&host, "open", &headers, &most).await;
-    let mut second = begin(&host, "open", &headers, &most).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    let mut third = begin(&host, "open", &headers, &most).await;
+    let mut flood = begin(&host, "open", &headers, &most).await;
+    assert_eq!(status(&mut flood, 2_000).await, Some(429), "it leaves a quarter");
+    let headers = format!("{headers}authorization: Bearer {HOOK_SECRET}\r\n");
+    let mut second = begin(&host, "token", &headers, &most[..900_000]).await;
+    assert_eq!(status(&mut second, 300).await, None, "which is for the others");
+    let mut third = begin(&host, "token", &headers, &most).await;
     assert_eq!(status(&mut third, 2_000).await, Some(429));
     drop((first.shutdown().await, second.shutdown().await));
     drop((first, second));

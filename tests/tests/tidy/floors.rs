@@ -2,9 +2,10 @@
 
 use super::source::{Source, Violation};
 
-const FLOORS: [(&str, u8); 12] = [
+const FLOORS: [(&str, u8); 13] = [
     ("flow", 1),
     ("clock", 1),
+    ("share", 1),
     ("ledger", 2),
     ("credentials", 2),
     ("runtime", 3),

@@ -58,6 +58,7 @@ fn a_header_about_the_body_that_comes_twice_does_not_count_by_its_first_line() {
 fn room(bytes_max: usize, slow_max: usize) -> Arc<Arriving> {
     Arriving::new(Room {
         bytes_max,
+        hook_bytes_max: bytes_max,
         slow_bytes_max: bytes_max,
         slow_max,
         slow_per_hook_max: slow_max,
@@ -73,7 +74,7 @@ fn stranger() -> Stranger {
 }
 
 async fn read_in(room: &Arc<Arriving>, body: Body, stranger: Option<&Stranger>) -> Result<usize, u16> {
-    let read = read(body, BOUNDS, &mut room.hold(), stranger).await;
+    let read = read(body, BOUNDS, &mut room.hold("leads"), stranger).await;
     read.map(|bytes| bytes.len()).map_err(|problem| problem.status.as_u16())
 }
 
@@ -115,7 +116,7 @@ async fn a_slow_body_of_a_stranger_needs_a_place_and_a_quick_one_does_not() {
 #[tokio::test]
 async fn all_bodies_together_hold_so_many_bytes() {
     let room = room(100, 1);
-    let mut other = room.hold();
+    let mut other = room.hold("leads");
     other.grow(51).unwrap();
     assert_eq!(read_in(&room, Body::from(vec![0; 50]), None).await, Err(429));
     assert_eq!(read_in(&room, Body::from(vec![0; 49]), None).await, Ok(49));
