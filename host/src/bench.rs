@@ -16,6 +16,7 @@ mod percentile;
 mod process;
 mod records;
 mod report;
+mod soak;
 mod stage;
 mod watched;
 
@@ -46,6 +47,8 @@ pub struct BenchOptions {
     pub json: bool,
     /// Measure the runtime by itself, and no host.
     pub runtime: bool,
+    /// Send half of what the machine gives for so long, in milliseconds, and see whether the host stays as it is.
+    pub soak_ms: Option<u64>,
 }
 
 /// Measures, in a process of its own and in a temporary folder that is gone afterwards; `true`: all went well.
@@ -63,10 +66,10 @@ pub fn watch(options: &BenchOptions) -> anyhow::Result<bool> {
 /// The bench itself failed.
 pub fn run_within(folder: &Path, options: &BenchOptions) -> anyhow::Result<bool> {
     watched::end_with_watcher();
-    if options.runtime {
-        run_alone(folder, options)
-    } else {
-        run(folder, options)
+    match options.soak_ms {
+        Some(soak_ms) => soak::run(folder, options, soak_ms),
+        None if options.runtime => run_alone(folder, options),
+        None => run(folder, options),
     }
 }
 

@@ -6,6 +6,8 @@ use super::records::{Delivery, Effect};
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
 
 /// The load's command, and the destination's.
 pub const LOAD: &str = "bench-load";
@@ -89,7 +91,82 @@ impl Drop for Destination {
 /// # Errors
 /// It could not be sent.
 pub fn send(load: &Load) -> anyhow::Result<Vec<Delivery>> {
-    let output = Command::new(std::env::current_exe()?)
+    let output = sender(load)?.output().context("cannot start the load")?;
+    ensure!(output.status.success(), "the load ended badly ({})", output.status);
+    let lines = String::from_utf8(output.stdout).context("the load does not say what it saw")?;
+    lines.lines().map(delivery).collect()
+}
+
+/// A load that is being sent.
+pub struct Sending {
+    child: Child,
+    seen: Receiver<anyhow::Result<Delivery>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Sending {
+    /// Begins to send.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn begin(load: &Load) -> anyhow::Result<Self> {
+        let mut child = sender(load)?
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start the load")?;
+        let lines = child.stdout.take().context("the load has no pipe")?;
+        let (saw, seen) = channel();
+        // It ends with the load, whose pipe must not fill.
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(lines).lines() {
+                let seen = line.context("the load cannot be read").and_then(|line| delivery(&line));
+                if saw.send(seen).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self {
+            child,
+            seen,
+            reader: Some(reader),
+        })
+    }
+
+    /// What was answered since the last look.
+    ///
+    /// # Errors
+    /// The load does not say what it saw.
+    pub fn seen(&self) -> anyhow::Result<Vec<Delivery>> {
+        self.seen.try_iter().collect()
+    }
+
+    /// Whether all is sent and told; ask before [`Sending::seen`] is called for the last time.
+    ///
+    /// # Errors
+    /// It ended badly.
+    pub fn is_over(&mut self) -> anyhow::Result<bool> {
+        let Some(status) = self.child.try_wait()? else {
+            return Ok(false);
+        };
+        ensure!(status.success(), "the load ended badly ({status})");
+        // What it said last is still on its way.
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn sender(load: &Load) -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
         .arg(LOAD)
         .args(["--host", &load.host.to_string()])
         .args(["--hook", &load.hook])
@@ -97,14 +174,12 @@ pub fn send(load: &Load) -> anyhow::Result<Vec<Delivery>> {
         .args(["--events", &load.events.to_string()])
         .args(["--concurrency", &load.concurrency.to_string()])
         .args(["--ms-max", &load.ms_max.to_string()])
+        .args(["--per-s", &load.per_s.to_string()])
         .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot start the load")?;
-    ensure!(output.status.success(), "the load ended badly ({})", output.status);
-    let lines = String::from_utf8(output.stdout).context("the load does not say what it saw")?;
-    lines
-        .lines()
-        .map(|line| Delivery::parse(line).context("the load does not say what it saw"))
-        .collect()
+        .stderr(Stdio::inherit());
+    Ok(command)
+}
+
+fn delivery(line: &str) -> anyhow::Result<Delivery> {
+    Delivery::parse(line).context("the load does not say what it saw")
 }

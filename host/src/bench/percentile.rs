@@ -13,15 +13,17 @@ impl Percentiles {
     /// Of nothing, both are zero.
     pub fn of(mut values: Vec<u64>) -> Self {
         values.sort_unstable();
-        let at = |percent: usize| {
-            let rank = (values.len() * percent).div_ceil(100);
-            values.get(rank.saturating_sub(1)).copied().unwrap_or_default()
-        };
         Self {
-            p50: at(50),
-            p99: at(99),
+            p50: nearest_rank(&values, 500),
+            p99: nearest_rank(&values, 990),
         }
     }
+}
+
+/// The value that so many in a thousand do not exceed; of nothing, zero.
+pub fn nearest_rank(sorted: &[u64], per_mille: usize) -> u64 {
+    let rank = (sorted.len() * per_mille).div_ceil(1_000);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub struct Idle {
 /// Destination, ledger and installation folder.
 pub struct Stage {
     folder: PathBuf,
-    destination: Destination,
+    pub(super) destination: Destination,
     /// Events so far: each has a number of its own, over all rows.
     events: u64,
 }
@@ -81,7 +81,8 @@ impl Stage {
         Ok(stage)
     }
 
-    fn data(&self) -> PathBuf {
+    /// The host's data directory.
+    pub(super) fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
@@ -89,7 +90,8 @@ impl Stage {
         self.folder.join("installation")
     }
 
-    fn host(&self) -> anyhow::Result<HostProcess> {
+    /// Starts a host on the ledger that all rows share.
+    pub(super) fn host(&self) -> anyhow::Result<HostProcess> {
         HostProcess::start(Start {
             data: &self.data(),
             folder: &self.installation(),
@@ -97,6 +99,13 @@ impl Stage {
             secrets: &SECRETS,
             cache: None,
         })
+    }
+
+    /// The number of the first of so many events, which nobody else gets.
+    pub(super) fn number(&mut self, events: u64) -> u64 {
+        let first = self.events;
+        self.events += events;
+        first
     }
 
     /// Plays one row.
@@ -161,12 +170,12 @@ impl Stage {
         let load = Load {
             host: host.address.parse()?,
             hook: hook(steps),
-            first: self.events,
+            first: self.number(events),
             events,
             concurrency,
             ms_max,
+            per_s: 0,
         };
-        self.events += events;
         let requests_before = self.destination.count()?;
         let flushes_before = flushes(host, &self.data())?;
         let before = Used::by(host.id())?;
@@ -189,7 +198,7 @@ impl Stage {
     }
 
     /// Waits until so many requests were at the destination, or nothing comes any more; then for what may be too many.
-    fn wait_for(&mut self, requests: u64) -> anyhow::Result<()> {
+    pub(super) fn wait_for(&mut self, requests: u64) -> anyhow::Result<()> {
         let (mut seen, mut since_ns) = (0, monotonic_ns());
         while seen < requests && monotonic_ns() - since_ns < NOTHING_NS_MAX {
             std::thread::sleep(COUNT_AGAIN);
@@ -205,7 +214,7 @@ impl Stage {
 
 /// Every run of the ledger is completed, as the host itself sees it. Asked state by state, each of which has an index: the
 /// host's own count would read a ledger of a million events.
-fn ended(host: &HostProcess) -> anyhow::Result<()> {
+pub(super) fn ended(host: &HostProcess) -> anyhow::Result<()> {
     let until_ns = monotonic_ns() + ENDED_WITHIN.as_nanos() as u64;
     for state in NOT_COMPLETED {
         let path = format!("runs?state={}&limit=1", state.as_str());

@@ -29,6 +29,10 @@ pub struct BenchArgs {
     /// Measure the runtime by itself: one call of a connector.
     #[arg(long, conflicts_with_all = ["events", "seconds", "steps", "concurrency", "history"])]
     runtime: bool,
+    /// Soak: measure what the machine gives, then send half of it for so many minutes and see whether memory, files and answers
+    /// stay as they are. Of the steps the first number counts.
+    #[arg(long, value_name = "MINUTES", value_parser = soak_ms, conflicts_with_all = ["runtime", "history", "concurrency"])]
+    soak: Option<u64>,
     /// Print one line of JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -52,6 +56,8 @@ pub struct LoadArgs {
     concurrency: usize,
     #[arg(long)]
     ms_max: u64,
+    #[arg(long)]
+    per_s: u64,
 }
 
 /// Each is a connection, with a file descriptor at both ends.
@@ -61,6 +67,20 @@ fn concurrency(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..=CONCURRENCY_MAX) => Ok(number),
         Ok(_) | Err(_) => Err(format!("write a whole number from 1 to {CONCURRENCY_MAX}")),
+    }
+}
+
+/// From three seconds, in which there is something to compare, to a week.
+const SOAK_MINUTES: std::ops::RangeInclusive<f64> = 0.05..=10_080.0;
+
+fn soak_ms(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(minutes) if SOAK_MINUTES.contains(&minutes) => Ok((minutes * 60_000.0) as u64),
+        Ok(_) | Err(_) => Err(format!(
+            "write a number of minutes from {} to {}",
+            SOAK_MINUTES.start(),
+            SOAK_MINUTES.end()
+        )),
     }
 }
 
@@ -74,6 +94,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<bool> {
         dir: args.dir.clone(),
         json: args.json,
         runtime: args.runtime,
+        soak_ms: args.soak,
     };
     match &args.within {
         None => bench::watch(&options),
@@ -89,6 +110,7 @@ pub fn load(args: &LoadArgs) -> anyhow::Result<()> {
         events: args.events,
         concurrency: args.concurrency,
         ms_max: args.ms_max,
+        per_s: args.per_s,
     })
 }
 

@@ -58,6 +58,46 @@ fn the_bench_tells_what_a_machine_gives_and_counts_the_effects() {
     );
 }
 
+#[test]
+fn a_soak_says_whether_a_host_stays_as_it_is_and_counts_the_effects() {
+    let mut command = Command::new(super::HOST);
+    command.args(["bench", "--soak", "0.1", "--events", "200", "--steps", "2", "--json"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let lines: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let [capacity, intervals @ .., soak] = lines.as_slice() else {
+        panic!("capacity, intervals and the whole, and not {lines:?}");
+    };
+    assert_eq!((&capacity["steps"], &capacity["events"]), (&2.into(), &200.into()));
+    assert!((3..=4).contains(&intervals.len()), "{intervals:?}");
+    for interval in intervals {
+        for name in [
+            "soak_s",
+            "rss_mb",
+            "database_mb",
+            "log_mb",
+            "accept_p50_ms",
+            "accept_p999_ms",
+        ] {
+            assert!(interval[name].as_f64().unwrap() > 0.0, "{name}: {interval}");
+        }
+    }
+    assert_eq!((&soak["soak"], &soak["minutes"]), (&true.into(), &0.1.into()));
+    for name in ["duplicates", "lost", "refused"] {
+        assert_eq!(soak[name], 0, "{name}: {soak}");
+    }
+    // At a steady pace: what is due within the time is sent, however the host answers.
+    let due = soak["per_s"].as_u64().unwrap() * 6;
+    assert!(soak["events"].as_u64().unwrap().abs_diff(due) <= 1, "{soak}");
+    assert!(
+        soak["per_s"].as_f64().unwrap() <= capacity["completed_per_s"].as_f64().unwrap() / 2.0,
+        "{soak}"
+    );
+    for name in ["memory_flat", "files_flat", "latency_flat", "p999_within"] {
+        assert!(soak[name].is_boolean(), "{name}: {soak}");
+    }
+}
+
 fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).unwrap().next().is_none()
 }
