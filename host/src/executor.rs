@@ -181,6 +181,15 @@ impl Executor {
         self.shared.gates.failing()
     }
 
+    /// A folder was applied. Connections that could not be used may be mended by it: who waits for them is looked at at once.
+    pub fn look_again(&self) {
+        let shared = &self.shared;
+        for connection in shared.catalog.snapshot().connections() {
+            let called = Arc::clone(shared).call_back(connection.spec.name.clone());
+            shared.tasks.spawn(called);
+        }
+    }
+
     /// What keeps connections from being used as of now, each in a sentence: said before the first step finds out.
     pub async fn unusable(&self) -> Vec<String> {
         self.shared.unusable().await

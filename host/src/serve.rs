@@ -245,7 +245,9 @@ async fn apply(host: &Host, folder: &Path, approve: &[String]) -> Result<(), Fol
             "keeps its connector: another version is there and nobody has approved it"
         );
     }
-    host.catalog.apply(plan, "serve --apply", host.clock.now_ms()).await
+    host.catalog.apply(plan, "serve --apply", host.clock.now_ms()).await?;
+    host.executor.look_again();
+    Ok(())
 }
 
 /// Writes down where this host is and how to get in, for commands on the same machine. The token is made when there is

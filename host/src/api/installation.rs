@@ -154,6 +154,7 @@ pub(super) async fn apply(
             .apply(plan, &who, api.clock.now_ms())
             .await
             .map_err(|error| folder_problem(&error))?;
+        api.executor.look_again();
     }
     let warnings = match body.dry_run {
         true => Vec::new(),

@@ -235,19 +235,30 @@ impl Gate {
         }
     }
 
+    /// Changes what is known, and answers those who can be answered by it. Most of what is noted changes nothing for anybody:
+    /// a success where all is well costs the queue no look.
+    fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut GateState) -> T) -> T {
+        let (changed, is_news) = {
+            let mut state = self.state();
+            let before = state.terms();
+            let changed = change(&mut state);
+            (changed, before != state.terms())
+        };
+        if is_news {
+            self.admit_next();
+        }
+        changed
+    }
+
     /// Keeps everybody away until then: the destination asked for it.
     pub fn pause_until(self: &Arc<Self>, until_ms: i64) {
-        {
-            let mut state = self.state();
-            state.paused_until_ms = state.paused_until_ms.max(until_ms);
-        }
-        self.admit_next();
+        self.change(|state| state.paused_until_ms = state.paused_until_ms.max(until_ms));
     }
 
     /// A step waits for the breaker since before a restart.
     pub fn was_open(self: &Arc<Self>, until_ms: i64) {
-        self.state().breaker.was_open(until_ms, self.clock.now_ms());
-        self.admit_next();
+        let now_ms = self.clock.now_ms();
+        self.change(|state| state.breaker.was_open(until_ms, now_ms));
     }
 
     /// Keeps everybody away where the destination said so on the wire. An absurd time is not believed: the step that got
@@ -263,23 +274,26 @@ impl Gate {
         }
     }
 
-    /// A new revision of the connection may have mended what blocks it.
+    /// A new revision of the connection may have mended what keeps its steps away: whoever comes next looks at once. What the
+    /// destination asked for holds all the same.
     pub fn at_revision(&self, revision: u32) {
+        let now_ms = self.clock.now_ms();
         let mut state = self.state();
-        if state
-            .revision
-            .replace(revision)
-            .is_some_and(|before| before != revision)
-        {
-            state.credentials.look_now(self.clock.now_ms());
+        let before = state.revision.replace(revision);
+        if before.is_some_and(|before| before != revision) {
+            state.credentials.look_now(now_ms);
+            state.breaker.look_now(now_ms);
         }
+    }
+
+    /// Whether nobody may go now.
+    pub fn is_closed(&self) -> bool {
+        self.state().closed(self.clock.now_ms()).is_some()
     }
 
     /// Looks at, or changes, what is known of the connection's credentials.
     pub fn credentials<T>(self: &Arc<Self>, change: impl FnOnce(&mut Credentials) -> T) -> T {
-        let changed = change(&mut self.state().credentials);
-        self.admit_next();
-        changed
+        self.change(|state| change(&mut state.credentials))
     }
 
     /// Waits for the turn to ask the connection's probe.
@@ -298,24 +312,25 @@ impl Gate {
 
     /// Takes note of how the connection's read answered on behalf of all who wait for the breaker.
     pub fn probed(self: &Arc<Self>, health: Health, now_ms: i64) {
-        self.state().breaker.probed(health, now_ms);
-        self.admit_next();
+        self.change(|state| state.breaker.probed(health, now_ms));
     }
 
     /// Takes note of how an exchange of a step went that holds a slot; what of it is news.
     pub fn note(self: &Arc<Self>, seen: Seen, now_ms: i64) -> Option<News> {
-        let news = {
-            let mut state = self.state();
+        self.change(|state| {
             let era = *state.under_way.get(&seen.step)?;
             let full = state.pace.concurrency;
             state.breaker.note(seen, era, now_ms, full)
-        };
-        self.admit_next();
-        news
+        })
     }
 }
 
 impl GateState {
+    /// What decides, beside who is under way, whether one more may go or all are told to wait.
+    fn terms(&self) -> (i64, block::Terms, breaker::Terms) {
+        (self.paused_until_ms, self.credentials.terms(), self.breaker.terms())
+    }
+
     /// Why nobody may go now, and until when.
     fn closed(&self, now_ms: i64) -> Option<(Wait, i64)> {
         if now_ms < self.paused_until_ms {

@@ -250,7 +250,8 @@ struct Admitted {
     _call: Share,
 }
 
-async fn find(cell: &RunCell, step: Id) -> Option<(usize, LiveStep)> {
+/// A step of a run, and its place in it.
+pub(super) async fn find(cell: &RunCell, step: Id) -> Option<(usize, LiveStep)> {
     let steps = cell.steps.lock().await;
     steps
         .iter()

@@ -3,13 +3,15 @@
 use super::Shared;
 use super::begin::plan_of;
 use super::live::{LiveStep, RunCell};
+use super::scheduler::find;
 use super::settle::{Abandoned, Change};
 use super::signing::SigningError;
 use crate::catalog::Approved;
 use crate::flow::StepPlan;
+use crate::ledger::{DueStep, PAGE_ITEMS_MAX};
 use oncegate_domain::doubt::Circumstances;
 use oncegate_domain::limits;
-use oncegate_domain::step::{self, Event, Wait};
+use oncegate_domain::step::{self, Event, IllegalTransition, State, Wait};
 use std::sync::Arc;
 
 impl Shared {
@@ -54,6 +56,73 @@ impl Shared {
         let decide = |live: &LiveStep| {
             let event = self.held(live, terms, Wait::ConnectionBlocked, until_ms);
             Ok(Change::of(event).with_error(missing.to_string()))
+        };
+        self.settle_by(cell, index, decide).await
+    }
+
+    /// The operator changed something. Who waits for a connection that was found to be blocked or away, and may be looked at
+    /// now, is looked at now, and not when the minute is over. Page by page, for as long as nobody finds that it is as before.
+    pub(super) async fn call_back(self: Arc<Self>, connection: String) {
+        let mut after = None;
+        while self.gate_of(&connection).is_some_and(|gate| !gate.is_closed()) {
+            match self.call_back_page(&connection, after).await {
+                Ok(Some(last)) if !self.is_stopping() => after = Some(last),
+                Ok(Some(_) | None) => return,
+                Err(error) => {
+                    // They come by themselves, up to a minute later.
+                    tracing::warn!(connection, %error, "steps that wait for the connection could not be called back");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The last of the page; `None`: there is no other.
+    async fn call_back_page(
+        self: &Arc<Self>,
+        connection: &str,
+        after: Option<DueStep>,
+    ) -> Result<Option<DueStep>, Abandoned> {
+        let now_ms = self.clock.now_ms();
+        let after = after.map(|last| last.cursor());
+        let page = self.ledger.waiting_steps(connection, now_ms, after).await?;
+        self.own(page.iter().copied()).await?;
+        for due in &page {
+            let Some(cell) = self.readable_cell(due.run).await? else {
+                continue;
+            };
+            match self.wait_no_longer(&cell, *due).await {
+                // It goes on already.
+                Ok(()) | Err(Abandoned::Overtaken(_) | Abandoned::Illegal(_)) => {}
+                Err(error @ Abandoned::Ledger(_)) => return Err(error),
+            }
+        }
+        self.seats.room(connection).leave(now_ms);
+        Ok(page.last().copied().filter(|_| page.len() == PAGE_ITEMS_MAX as usize))
+    }
+
+    async fn wait_no_longer(self: &Arc<Self>, cell: &Arc<RunCell>, due: DueStep) -> Result<(), Abandoned> {
+        let Some((index, live)) = find(cell, due.id).await else {
+            return Ok(());
+        };
+        let Some((plan, approved)) = plan_of(cell, &live).zip(self.approved_for(&live).await?) else {
+            return Ok(());
+        };
+        let decide = |live: &LiveStep| match live.standing.state {
+            State::Waiting {
+                reason: reason @ (Wait::ConnectionBlocked | Wait::BreakerOpen),
+                ..
+            } => Ok(Change::of(self.held(
+                live,
+                (plan, &approved),
+                reason,
+                self.clock.now_ms(),
+            ))),
+            state => Err(IllegalTransition {
+                state: state.as_str(),
+                event: "hold",
+                why: "it does not wait for its connection any more",
+            }),
         };
         self.settle_by(cell, index, decide).await
     }

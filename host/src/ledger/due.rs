@@ -11,6 +11,11 @@ use oncegate_domain::id::Id;
 pub(super) const DUE: &str = "SELECT id, run_id, due_ms, epoch FROM steps
     WHERE connection = ?1 AND due_ms IS NOT NULL AND due_ms <= ?2 AND (due_ms, id) > (?3, ?4)
     ORDER BY due_ms, id LIMIT ?5";
+/// Who waits until later for a connection that was found to be blocked or away.
+pub(super) const WAITING: &str = "SELECT id, run_id, due_ms, epoch FROM steps
+    WHERE connection = ?1 AND due_ms IS NOT NULL AND (due_ms, id) > (?2, ?3)
+      AND state = 'waiting' AND wait_reason IN ('connection_blocked', 'breaker_open')
+    ORDER BY due_ms, id LIMIT ?4";
 /// From one connection to the next by the index, however many steps each has.
 pub(super) const BACKLOGS: &str = "WITH RECURSIVE waiting(connection) AS (
       SELECT MIN(connection) FROM steps WHERE due_ms IS NOT NULL
@@ -58,17 +63,39 @@ pub(super) async fn due(
         Value::id(after.step),
         Value::number(limit.clamp(1, super::PAGE_ITEMS_MAX)),
     ];
-    let step = |row: Row| {
-        row.decode("steps", |row| {
-            Ok(DueStep {
-                id: row.id()?,
-                run: row.id()?,
-                due_ms: row.int()?,
-                epoch: row.int()?,
-            })
+    conn.query(DUE, values).await?.into_iter().map(due_step).collect()
+}
+
+/// Steps of a connection that wait for it until after `now_ms`, a page of them.
+pub(super) async fn waiting(
+    conn: &mut Conn<'_>,
+    connection: &str,
+    now_ms: i64,
+    after: Option<DueCursor>,
+) -> Result<Vec<DueStep>> {
+    // No id is greater than this one: from the next millisecond on.
+    let after = after.unwrap_or(DueCursor {
+        due_ms: now_ms,
+        step: Id::from_bytes([u8::MAX; 16]),
+    });
+    let values = vec![
+        Value::text(connection),
+        Value::int(after.due_ms),
+        Value::id(after.step),
+        Value::number(super::PAGE_ITEMS_MAX),
+    ];
+    conn.query(WAITING, values).await?.into_iter().map(due_step).collect()
+}
+
+fn due_step(row: Row) -> Result<DueStep> {
+    row.decode("steps", |row| {
+        Ok(DueStep {
+            id: row.id()?,
+            run: row.id()?,
+            due_ms: row.int()?,
+            epoch: row.int()?,
         })
-    };
-    conn.query(DUE, values).await?.into_iter().map(step).collect()
+    })
 }
 
 /// The connections that have steps with a due time, each with the earliest.

@@ -25,6 +25,17 @@ impl Ledger {
         self.noted(due::due(&mut self.snapshot().await?.conn(), connection, until_ms, after, limit).await)
     }
 
+    /// Steps of a connection that wait until after `now_ms` because it was found to be blocked or away, soonest first, a page
+    /// of [`PAGE_ITEMS_MAX`](super::PAGE_ITEMS_MAX).
+    pub async fn waiting_steps(
+        &self,
+        connection: &str,
+        now_ms: i64,
+        after: Option<DueCursor>,
+    ) -> Result<Vec<DueStep>> {
+        self.noted(due::waiting(&mut self.snapshot().await?.conn(), connection, now_ms, after).await)
+    }
+
     /// The connections that have unfinished steps with a due time, each with the earliest. (A step without one waits for a
     /// predecessor or a person.)
     pub async fn backlogs(&self) -> Result<Vec<(String, i64)>> {

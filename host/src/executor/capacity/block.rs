@@ -73,7 +73,14 @@ struct Block {
     without_verdict: u32,
 }
 
+/// Who is finding out, and when the next one may: all of a block that decides who may go.
+pub(super) type Terms = Option<(Option<Id>, i64)>;
+
 impl Credentials {
+    pub(super) fn terms(&self) -> Terms {
+        self.block.as_ref().map(|block| (block.looking, block.next_look_ms))
+    }
+
     /// Whether the connection is blocked.
     pub fn is_blocked(&self) -> bool {
         self.block.is_some()

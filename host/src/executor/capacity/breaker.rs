@@ -87,7 +87,14 @@ enum State {
     Ramp { at_once: usize, open_ms: i64 },
 }
 
+/// Since which opening, until when nobody may go, and how many may then: all of a breaker that decides who may go.
+pub(super) type Terms = (u64, Option<i64>, usize);
+
 impl Breaker {
+    pub(super) fn terms(&self) -> Terms {
+        (self.era, self.closed_until(i64::MIN), self.at_once_max(usize::MAX))
+    }
+
     /// Until when nobody may go.
     pub fn closed_until(&self, now_ms: i64) -> Option<i64> {
         match self.state {
@@ -147,6 +154,14 @@ impl Breaker {
             }
             State::Open { until_ms: open, .. } => *open = until_ms.max(*open),
             State::Ramp { .. } => {}
+        }
+    }
+
+    /// The operator has changed the connection: whoever comes next finds out at once.
+    pub fn look_now(&mut self, now_ms: i64) {
+        match &mut self.state {
+            State::Open { until_ms, .. } => *until_ms = now_ms.min(*until_ms),
+            State::Closed | State::Ramp { .. } => {}
         }
     }
 

@@ -74,6 +74,10 @@ async fn every_frequent_read_uses_an_index() {
             due::DUE,
             ["USING INDEX steps_due (connection=? AND (due_ms,id)>(?,?) AND due_ms<?)"].as_slice(),
         ),
+        (
+            due::WAITING,
+            &["USING INDEX steps_due (connection=? AND (due_ms,id)>(?,?))"],
+        ),
         (due::BACKLOGS, &["INDEX steps_due"]),
         (due::UNDER_WAY, &["USING INDEX steps_due"]),
         (due::LAST_INTENT, &["SEARCH attempts"]),
