@@ -131,7 +131,7 @@ fn decision_problem(error: DecisionError) -> Problem {
     match error {
         DecisionError::Ledger(error) => ledger_problem(error),
         DecisionError::NotFound(_) => Problem::new(StatusCode::NOT_FOUND, text),
-        DecisionError::NeedsReason => Problem::new(StatusCode::BAD_REQUEST, text),
+        DecisionError::NeedsReason | DecisionError::TooLong { .. } => Problem::new(StatusCode::BAD_REQUEST, text),
         DecisionError::NotPossible(_) | DecisionError::NeedsStatement | DecisionError::Illegal(_) => {
             Problem::new(StatusCode::CONFLICT, text)
         }

@@ -2,6 +2,7 @@
 //! missing.
 
 use crate::ledger::Room;
+use oncegate_domain::limits::EVENT_BODY_BYTES_MAX;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -70,7 +71,7 @@ impl Default for Limits {
         Self {
             calls_max: 64,
             large_calls_max: None,
-            hook_body_bytes_max: 1 << 20,
+            hook_body_bytes_max: EVENT_BODY_BYTES_MAX,
             hook_body_ms_max: 10_000,
             connections_max: 4_096,
             hook_bodies_bytes_max: 64 << 20,

@@ -27,8 +27,9 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use address::{BadCidr, Cidr, forbidden};
-pub use mask::{MASKED, Mask, SECRET_BYTES_MIN, SecretTooShort};
+pub use mask::{MASKED, Mask, SecretTooShort};
 use oncegate_domain::evidence::Evidence;
+use oncegate_domain::limits::REQUEST_TIMEOUT_MS_DEFAULT;
 pub use outgoing::{BadRequest, Credential, Outgoing, is_forbidden_header};
 pub use place::{Origin, Place, PlaceError};
 
@@ -89,7 +90,7 @@ pub struct ExchangeLimits {
 impl Default for ExchangeLimits {
     fn default() -> Self {
         Self {
-            timeout_ms: 10_000,
+            timeout_ms: REQUEST_TIMEOUT_MS_DEFAULT,
             header_bytes_max: 64 << 10,
             body_bytes_max: 4 << 20,
             progress_bytes_min: 64,

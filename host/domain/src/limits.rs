@@ -1,5 +1,6 @@
-//! Every limit of the design, with its unit in its name. What a connection, flow or installation may set is the default
-//! here; what nobody may set is the limit itself.
+//! The limits and defaults that the design names, and those that several rooms share, each with its unit in its name. What a
+//! connection, flow or installation may set is the default here; what nobody may set is the limit itself. A limit of one room
+//! alone stands where it is kept.
 
 // --- Keys (DESIGN section 6) ---------------------------------------------------------------------------------------
 
@@ -7,12 +8,12 @@
 pub const EVENT_KEY_BYTES_MAX: usize = 512;
 /// A step key carries at least this many bits, however short a destination wants it.
 pub const STEP_KEY_BITS_MIN: usize = 128;
-/// How long both keys of a flow count as duplicates after a revision changed the key.
-pub const KEY_CHANGE_GRACE_MS: u64 = 30 * DAY_MS;
 /// Of a key window only this share is used, in per cent: two clocks are never quite alike.
 pub const KEY_WINDOW_USED_PERCENT: u64 = 90;
 /// How long after the first intent a natural repeat is allowed, unless the connection says otherwise.
 pub const REPEAT_WITHIN_MS_DEFAULT: u64 = 10 * MINUTE_MS;
+/// What a connection may ask for: a natural repeat an hour later may undo what somebody else did meanwhile.
+pub const REPEAT_WITHIN_MS_MAX: u64 = HOUR_MS;
 
 // --- Attempts and waiting (DESIGN section 4) -----------------------------------------------------------------------
 
@@ -48,23 +49,11 @@ pub const SEND_BY_MS_MAX: u64 = 5 * SECOND_MS;
 /// Time limit of one exchange, unless the connection says otherwise.
 pub const REQUEST_TIMEOUT_MS_DEFAULT: u64 = 10 * SECOND_MS;
 /// What a connection may ask for.
-pub const REQUEST_TIMEOUT_MS_MAX: u64 = 5 * MINUTE_MS;
+pub const REQUEST_TIMEOUT_MS_MAX: u64 = 2 * MINUTE_MS;
 /// An idle connection older than this carries no write without key or lookup.
 pub const REUSE_UNPROTECTED_IDLE_MS_MAX: u64 = 2 * SECOND_MS;
-/// Mutating requests of one attempt.
-pub const WRITES_PER_ATTEMPT_MAX: u32 = 1;
 /// Reading requests of one attempt or lookup.
 pub const READS_PER_ATTEMPT_MAX: u32 = 16;
-/// The body of a request to a destination.
-pub const REQUEST_BODY_BYTES_MAX: usize = 8 * MIB;
-/// The body of an answer, after expansion.
-pub const ANSWER_BODY_BYTES_MAX: usize = 8 * MIB;
-/// The head of an answer.
-pub const ANSWER_HEAD_BYTES_MAX: usize = 64 * KIB;
-/// Headers of one message.
-pub const HEADERS_MAX: usize = 100;
-/// A path with its query.
-pub const PATH_BYTES_MAX: usize = 8 * KIB;
 /// A secret: a shorter one could not be masked without masking innocent text.
 pub const SECRET_BYTES_MIN: usize = 8;
 /// A secret.
@@ -76,30 +65,16 @@ pub const SECRET_BYTES_MAX: usize = 16 * KIB;
 pub const MANIFEST_BYTES_MAX: usize = 256 * KIB;
 /// Names of connectors, actions and connections: `[a-z][a-z0-9-]{1,39}`.
 pub const NAME_BYTES_MIN: usize = 2;
-/// See [`NAME_BYTES_MIN`].
+/// The longest, see [`NAME_BYTES_MIN`].
 pub const NAME_BYTES_MAX: usize = 40;
 /// A title, in characters.
 pub const TITLE_CHARS_MAX: usize = 120;
-/// A component.
+/// A component, in a folder and as it is loaded.
 pub const COMPONENT_BYTES_MAX: usize = 32 * MIB;
-/// A schema of the manifest.
-pub const SCHEMA_BYTES_MAX: usize = 256 * KIB;
 /// Nesting of a schema or of JSON from outside.
 pub const JSON_DEPTH_MAX: usize = 64;
-/// Linear memory of one call.
-pub const GUEST_MEMORY_BYTES_MAX: usize = 64 * MIB;
-/// CPU time of one call.
-pub const GUEST_CPU_MS_MAX: u64 = 2 * SECOND_MS;
-/// Wall clock of one call; it holds at least one exchange.
-pub const GUEST_WALL_MS_MAX: u64 = 2 * MINUTE_MS;
-/// Output of an action, as JSON text.
+/// Output of an action, as JSON text, whether a connector gives it or a person.
 pub const OUTPUT_BYTES_MAX: usize = MIB;
-/// Log lines of one call.
-pub const LOG_LINES_MAX: usize = 100;
-/// One log line with its fields.
-pub const LOG_LINE_BYTES_MAX: usize = 4 * KIB;
-/// A message of a connector that is kept.
-pub const MESSAGE_BYTES_MAX: usize = 4 * KIB;
 
 // --- Events and flows (DESIGN section 9, FLOWS.md) -----------------------------------------------------------------
 
@@ -121,10 +96,11 @@ pub const TEMPLATE_FUEL_MAX: u64 = 100_000;
 pub const CONTEXT_VALUE_BYTES_MAX: usize = 512;
 /// A reason that a person gives.
 pub const REASON_BYTES_MAX: usize = 2 * KIB;
+/// What a person would search for at the destination, whether a connector names it or a person.
+pub const REFERENCE_BYTES_MAX: usize = KIB;
 
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
-const DAY_MS: u64 = 24 * HOUR_MS;
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;

@@ -10,6 +10,7 @@ use super::document::{self, Marks, Problem};
 use super::manifest::{Auth, Dedup, Example, Probe, RequestRule};
 pub use crate::credentials::SecretSource;
 use crate::egress::Origin;
+use oncegate_domain::limits::REQUEST_TIMEOUT_MS_DEFAULT;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -83,7 +84,7 @@ impl Default for Limits {
         Limits {
             concurrency: 8,
             rate: None,
-            timeout_ms: 10_000,
+            timeout_ms: REQUEST_TIMEOUT_MS_DEFAULT,
         }
     }
 }

@@ -23,11 +23,10 @@ use super::document::{self, Problem, Problems};
 use crate::egress::Origin;
 use oncegate_domain::doubt::Effect;
 use oncegate_domain::key::KeyFormat;
+pub use oncegate_domain::limits::MANIFEST_BYTES_MAX;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Largest `connector.toml`, and largest manifest in a component.
-pub const MANIFEST_BYTES_MAX: usize = 256 * 1024;
 /// Most actions of one connector.
 pub const ACTIONS_MAX: usize = 64;
 /// Most requests that one action may list.

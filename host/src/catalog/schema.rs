@@ -3,14 +3,13 @@
 //! A schema comes from a connector, so it is hostile until proved otherwise: it may name nothing outside of itself, its
 //! references may not run in circles or multiply, and its regular expressions take linear time.
 
+use oncegate_domain::limits::JSON_DEPTH_MAX;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Largest schema, as JSON text.
 pub const SCHEMA_BYTES_MAX: usize = 128 * 1024;
-/// Objects and arrays within each other.
-const DEPTH_MAX: usize = 64;
 /// Values in a schema with every reference written out: what one check may cost at most.
 const EXPANDED_MAX: u64 = 20_000;
 /// Compiled size of one regular expression.
@@ -113,8 +112,8 @@ fn no_schema(error: &jsonschema::ValidationError<'_>) -> String {
 
 /// Nothing in it leads out of it, and nothing changes what a reference means.
 fn check_closed(value: &Value, depth: usize) -> Result<(), SchemaError> {
-    if depth > DEPTH_MAX {
-        return Err(SchemaError(format!("it nests deeper than {DEPTH_MAX}")));
+    if depth > JSON_DEPTH_MAX {
+        return Err(SchemaError(format!("it nests deeper than {JSON_DEPTH_MAX}")));
     }
     match value {
         Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {

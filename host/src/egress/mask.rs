@@ -6,10 +6,8 @@
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use oncegate_domain::limits::SECRET_BYTES_MIN;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode, percent_encode_byte};
-
-/// The shortest secret, in bytes: a shorter one would be found by chance in innocent answers, and could be guessed.
-pub const SECRET_BYTES_MIN: usize = 8;
 
 /// What stands where a secret stood. Fits in JSON strings, headers and URLs alike.
 pub const MASKED: &str = "[masked]";
@@ -22,7 +20,7 @@ pub struct Mask(Option<AhoCorasick>);
 /// A secret that cannot be masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a secret of {0} bytes is refused: under 8 bytes it could not be masked in answers and could be guessed; use a longer one"
+    "a secret of {0} bytes is refused: under {SECRET_BYTES_MIN} bytes it could not be masked in answers and could be guessed; use a longer one"
 )]
 pub struct SecretTooShort(usize);
 

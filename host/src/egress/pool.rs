@@ -10,12 +10,11 @@ use super::address::forbidden;
 use super::connection::Connection;
 use super::place::Place;
 use crate::clock::SharedClock;
+use oncegate_domain::limits::REUSE_UNPROTECTED_IDLE_MS_MAX;
 
 /// Below the 5 s after which the most impatient servers (Node) close an idle connection: a request that meets the close on its
 /// way would be in doubt.
 pub(super) const IDLE_MS_MAX: i64 = 4_000;
-/// For writes whose doubt nothing could settle.
-pub(super) const JUST_USED_MS_MAX: i64 = 2_000;
 /// Idle connections of one pool: as many as one host uses at a time when it is busy, or they would be made anew all the time.
 pub(super) const IDLE_PER_POOL_MAX: usize = 128;
 /// Idle connections in all.
@@ -52,7 +51,7 @@ impl Pool {
         let (name, idle_ms_max) = match reuse {
             Reuse::Never => return None,
             Reuse::Pool(name) => (name, IDLE_MS_MAX),
-            Reuse::PoolJustUsed(name) => (name, JUST_USED_MS_MAX),
+            Reuse::PoolJustUsed(name) => (name, REUSE_UNPROTECTED_IDLE_MS_MAX.cast_signed()),
         };
         let oldest_boot_ms = self.clock.boot_ms() - idle_ms_max;
         loop {

@@ -10,7 +10,6 @@ use crate::ledger::{AttemptKind, Place, StoredIntent};
 use crate::runtime::{Call, Component};
 use oncegate_domain::doubt::Dedup;
 use oncegate_domain::id::Id;
-use oncegate_domain::limits::KEY_WINDOW_USED_PERCENT;
 use oncegate_domain::retry::Policy;
 use std::sync::Arc;
 
@@ -73,19 +72,6 @@ impl Mission {
             connection_revision: self.approved.connection_revision,
             origin: origin.to_owned(),
             account: self.approved.account.clone(),
-        }
-    }
-
-    /// Until when the destination recognises (key) or tolerates (natural) a repeat of what is first sent at
-    /// `first_intent_ms`.
-    pub fn key_window_end_ms(&self, first_intent_ms: i64) -> Option<i64> {
-        match self.approved.terms.dedup {
-            Dedup::None => None,
-            Dedup::Key { window_ms } => {
-                let used_ms = window_ms / 100 * KEY_WINDOW_USED_PERCENT;
-                Some(first_intent_ms.saturating_add_unsigned(used_ms))
-            }
-            Dedup::Natural { repeat_within_ms } => Some(first_intent_ms.saturating_add_unsigned(repeat_within_ms)),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::catalog::{KeyPlace, Purpose, RequestKind};
 use crate::egress::{Exchange, NothingSent, Outgoing, Permit, Place};
 use crate::ledger::{AttemptKind, Intent, LedgerError, NewIntent};
 use crate::runtime::{Door, LogLevel, Request, Response, SendError};
-use oncegate_domain::doubt::Blocked;
+use oncegate_domain::doubt::{self, Blocked};
 use oncegate_domain::evidence::Evidence;
 use oncegate_domain::limits;
 use oncegate_domain::step::{self, Event};
@@ -298,7 +298,7 @@ async fn record_intent(mission: &Arc<Mission>, out: &Outgoing) -> Result<Intent,
             boot_ms,
             send_by_ms,
             send_by_boot_ms: boot_ms + limits::SEND_BY_MS_MAX.cast_signed(),
-            key_window_end_ms: mission.key_window_end_ms(after.first_intent_ms.unwrap_or(at_ms)),
+            key_window_end_ms: doubt::key_window_end_ms(&after, &mission.approved.terms),
         };
         let intent = mission.shared.ledger.intend(intent).await?;
         live.standing = after;

@@ -1,6 +1,8 @@
 //! What people decide: about a step in review, about a conflicting event, and to cancel a run. Each names the version
 //! that the person saw; on change nothing happens (DESIGN section 7).
 
+mod words;
+
 use super::Shared;
 use super::intake::{conflict_key, first_steps};
 use super::live::{LiveStep, RunCell};
@@ -18,6 +20,7 @@ use oncegate_domain::review::{RetryOffer, retry_offer};
 use oncegate_domain::step::{self, Decision, Event, IllegalTransition, Review, State, Step};
 use serde_json::Value;
 use std::sync::Arc;
+use words::{check_reason, check_words};
 
 /// What a person decided about a review item.
 #[derive(Clone, Debug)]
@@ -75,6 +78,16 @@ pub enum DecisionError {
     /// A reason is missing.
     #[error("say why: it is kept with the record")]
     NeedsReason,
+    /// Something that a person wrote is longer than what is kept.
+    #[error("the {what} has {bytes} bytes; at most {bytes_max} are kept, so shorten it")]
+    TooLong {
+        /// Which of their words.
+        what: &'static str,
+        /// Its length, as JSON where it is any.
+        bytes: usize,
+        /// The limit.
+        bytes_max: usize,
+    },
     /// The step cannot take this where it stands now.
     #[error("{0}; look at it again")]
     Illegal(#[from] IllegalTransition),
@@ -86,6 +99,7 @@ pub enum DecisionError {
 impl Shared {
     /// Carries out a person's decision about a review item.
     pub async fn decide(self: &Arc<Self>, decided: Decided) -> Result<(), DecisionError> {
+        check_words(&decided)?;
         let detail = self.ledger.review_show(decided.item).await?;
         let detail = detail.ok_or_else(|| DecisionError::NotFound(format!("review item {}", decided.item)))?;
         match (detail.item.subject.clone(), &decided.what) {
@@ -236,6 +250,7 @@ impl Shared {
 
     /// Cancels what has not been sent. A step in doubt is settled first, never resent.
     pub async fn cancel(self: &Arc<Self>, run: Id, who: String, why: String) -> Result<(), DecisionError> {
+        check_reason(&why)?;
         if why.trim().is_empty() {
             return Err(DecisionError::NeedsReason);
         }

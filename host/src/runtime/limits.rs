@@ -1,5 +1,7 @@
 //! What one guest may use, and how many there may be at once.
 
+use oncegate_domain::limits;
+
 /// Every bound of this room: what holds for any call, and what depends on the size of the component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuntimeLimits {
@@ -69,10 +71,10 @@ impl Default for RuntimeLimits {
             handles_max: 1_000,
             stack_bytes_max: 512 << 10,
             hostcall_bytes_max: 8 << 20,
-            output_bytes_max: 1 << 20,
+            output_bytes_max: limits::OUTPUT_BYTES_MAX,
             log_lines_max: 200,
             log_bytes_max: 64 << 10,
-            component_bytes_max: 32 << 20,
+            component_bytes_max: limits::COMPONENT_BYTES_MAX,
         }
     }
 }

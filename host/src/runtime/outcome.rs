@@ -3,6 +3,7 @@
 use super::RuntimeLimits;
 use super::bindings::exports::oncegate::connector::actions;
 use super::log::fit;
+use oncegate_domain::limits::REFERENCE_BYTES_MAX;
 use std::fmt;
 
 /// One call of an action. Resent, it is the same again: input, key and settings are all a guest can see.
@@ -115,8 +116,6 @@ const FIELDS_MAX: usize = 64;
 const FIELDS_BYTES_MAX: usize = 16 << 10;
 /// The rest is counted: a person mends the first few and sees.
 const FIELDS_SHOWN_MAX: usize = 8;
-/// What a person would search for at the destination, in bytes.
-const REFERENCE_BYTES_MAX: usize = 1 << 10;
 
 impl From<Call> for actions::Call {
     fn from(call: Call) -> actions::Call {

@@ -7,12 +7,10 @@ use super::super::section::Description;
 use super::{Approved, Auth, KeyPlace};
 use crate::egress::Place;
 use oncegate_domain::doubt::{self, Effect, Terms};
+use oncegate_domain::limits;
 use oncegate_domain::outcome::Trust;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// How long after the first intent a natural repeat is allowed, where nothing else is said.
-const REPEAT_WITHIN_MS: u64 = 600_000;
 
 /// Every action of a connector as this connection approves it, or everything that does not fit.
 ///
@@ -243,7 +241,7 @@ pub(super) fn terms(
                 let repeat_within_ms = own
                     .repeat_within_ms
                     .or(all.repeat_within_ms)
-                    .unwrap_or(REPEAT_WITHIN_MS);
+                    .unwrap_or(limits::REPEAT_WITHIN_MS_DEFAULT);
                 doubt::Dedup::Natural { repeat_within_ms }
             }
         },

@@ -5,14 +5,13 @@ use super::super::manifest::{Example, read_auth, read_example, read_probe};
 use super::SecretSource;
 use super::{ActionTrust, ConnectionSpec, FlowPattern, Limits, Rate, trust};
 use crate::egress::{Cidr, Origin};
+use oncegate_domain::limits::REQUEST_TIMEOUT_MS_MAX;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 const NAME_MEND: &str = "write 2 to 40 of a-z, 0-9 and -, beginning with a letter";
 /// Most attempts of one connection at the same time.
 const CONCURRENCY_MAX: u64 = 256;
-/// Longest time limit of one exchange.
-const TIMEOUT_MS_MAX: u64 = 120_000;
 
 pub(super) fn read_connection(node: &Node, problems: &mut Problems<'_>) -> Option<ConnectionSpec> {
     let mut fields = Fields::open(node, "the connection", problems)?;
@@ -288,7 +287,7 @@ fn read_limits(node: &Node, problems: &mut Problems<'_>) -> Limits {
     }
     limits.rate = fields.take("rate").and_then(|node| read_rate(node, problems));
     let timeout = fields.take("timeout");
-    if let Some(ms) = timeout.and_then(|node| node.duration_ms("timeout", 100, TIMEOUT_MS_MAX, problems)) {
+    if let Some(ms) = timeout.and_then(|node| node.duration_ms("timeout", 100, REQUEST_TIMEOUT_MS_MAX, problems)) {
         limits.timeout_ms = ms;
     }
     fields.done(problems);

@@ -4,10 +4,8 @@ use super::super::document::{Fields, Node, Problems};
 use super::super::manifest::{LOOKUP_AFTER_MS_MAX, Statuses, read_dedup, read_rules, read_statuses};
 use super::{ActionTrust, TrustSpec};
 use crate::egress::Origin;
+use oncegate_domain::limits::REPEAT_WITHIN_MS_MAX;
 use std::collections::BTreeMap;
-
-/// A natural repeat an hour later may undo what somebody else did meanwhile.
-const REPEAT_WITHIN_MS_MAX: u64 = 3_600_000;
 
 pub(super) fn read_trust(
     node: &Node,

@@ -1,14 +1,12 @@
 //! From TOML and from JSON to the one tree.
 
 use super::{At, Content, Node};
+use oncegate_domain::limits::JSON_DEPTH_MAX;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
-/// No document nests deeper: the tree is walked by recursion.
-const DEPTH_MAX: usize = 64;
-
 pub(super) fn from_toml_table(table: &DeTable<'_>, depth: usize) -> Content {
-    if depth > DEPTH_MAX {
+    if depth > JSON_DEPTH_MAX {
         return Content::Null;
     }
     let entries = table.iter().map(|(key, value)| {
@@ -32,7 +30,7 @@ fn from_toml(value: &DeValue<'_>, depth: usize) -> Content {
         DeValue::Float(number) => Content::Number(number.as_str().trim_start_matches('+').into()),
         DeValue::Boolean(flag) => Content::Flag(*flag),
         DeValue::Datetime(date) => Content::Date(date.to_string()),
-        DeValue::Array(items) if depth < DEPTH_MAX => Content::List(
+        DeValue::Array(items) if depth < JSON_DEPTH_MAX => Content::List(
             items
                 .iter()
                 .map(|item| Node {
@@ -54,7 +52,7 @@ pub(super) fn from_json(value: &Value, path: String, paths: &mut Vec<String>, de
         Value::Number(number) => Content::Number(number.to_string()),
         Value::Bool(flag) => Content::Flag(*flag),
         Value::Null => Content::Null,
-        Value::Array(_) | Value::Object(_) if depth > DEPTH_MAX => Content::Null,
+        Value::Array(_) | Value::Object(_) if depth > JSON_DEPTH_MAX => Content::Null,
         Value::Array(items) => {
             let items = items.iter().enumerate();
             Content::List(

@@ -1,9 +1,11 @@
 //! How names, titles and times are written.
 
+use oncegate_domain::limits::{NAME_BYTES_MAX, NAME_BYTES_MIN};
+
 /// `[a-z][a-z0-9-]{1,39}`: names of connectors, actions, endpoints, connections, secrets.
 pub(crate) fn is_name(text: &str) -> bool {
     let bytes = text.as_bytes();
-    (2..=40).contains(&bytes.len())
+    (NAME_BYTES_MIN..=NAME_BYTES_MAX).contains(&bytes.len())
         && bytes[0].is_ascii_lowercase()
         && bytes
             .iter()

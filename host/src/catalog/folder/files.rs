@@ -1,11 +1,10 @@
 //! The files of a folder, bounded, nothing followed out of it.
 
 use super::FileProblem;
+use oncegate_domain::limits::COMPONENT_BYTES_MAX;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Largest component.
-const COMPONENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Largest text file.
 const TEXT_BYTES_MAX: u64 = 1024 * 1024;
 /// Most files of one kind.
@@ -52,7 +51,7 @@ pub fn read(dir: &Path) -> Result<Folder, Vec<FileProblem>> {
     let mut folder = Folder::default();
     for file in list(dir, "connectors", &mut problems) {
         if file.ends_with(".wasm")
-            && let Some(bytes) = read_bytes(dir, &file, COMPONENT_BYTES_MAX, &mut problems)
+            && let Some(bytes) = read_bytes(dir, &file, COMPONENT_BYTES_MAX as u64, &mut problems)
         {
             folder.connectors.insert(file, bytes);
         }

@@ -4,9 +4,8 @@ use super::super::document::{Fields, Node, Problems, is_name, is_plain_text};
 use super::headers::{forbidden_header, is_header_name};
 use super::{ACTIONS_MAX, Auth, Manifest, Probe, Proposal, action, rules};
 use crate::egress::Origin;
+use oncegate_domain::limits::TITLE_CHARS_MAX;
 use std::collections::BTreeMap;
-
-const TITLE_CHARS_MAX: usize = 120;
 
 /// Reads the whole document. A value is made as far as possible, so that one error hides no other; whether it counts is
 /// decided by whether there were problems.

@@ -68,8 +68,8 @@ fn patterns_take_linear_time() {
 #[test]
 fn size_and_depth_are_bounded() {
     let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({"not": inner}));
-    assert!(Schema::compile(&nested(DEPTH_MAX)).is_ok());
-    assert!(refused(nested(DEPTH_MAX + 1)).contains("nests deeper"));
+    assert!(Schema::compile(&nested(JSON_DEPTH_MAX)).is_ok());
+    assert!(refused(nested(JSON_DEPTH_MAX + 1)).contains("nests deeper"));
     let titled = |bytes: usize| json!({"title": "x".repeat(bytes - 12)});
     assert!(Schema::compile(&titled(SCHEMA_BYTES_MAX)).is_ok());
     assert!(refused(titled(SCHEMA_BYTES_MAX + 1)).contains("131073 bytes"));
