@@ -1,6 +1,7 @@
 //! `oncegate.toml`: how this installation is reached and how much it takes on. Everything has a default; the file may be
 //! missing.
 
+use crate::egress::Resolver;
 use crate::ledger::Room;
 use oncegate_domain::limits::EVENT_BODY_BYTES_MAX;
 use serde::Deserialize;
@@ -26,6 +27,9 @@ pub struct Config {
     /// while, and whose data directory goes with it.
     #[serde(skip)]
     pub cache: Option<PathBuf>,
+    /// Who turns the names of destinations into addresses. Not of the file either.
+    #[serde(skip)]
+    pub resolver: Resolver,
 }
 
 /// What one host takes on at once.
@@ -62,6 +66,7 @@ impl Default for Config {
             trusted_proxies: Vec::new(),
             limits: Limits::default(),
             cache: None,
+            resolver: Resolver::System,
         }
     }
 }

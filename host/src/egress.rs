@@ -32,6 +32,7 @@ use oncegate_domain::evidence::Evidence;
 use oncegate_domain::limits::REQUEST_TIMEOUT_MS_DEFAULT;
 pub use outgoing::{BadRequest, Credential, Outgoing, is_forbidden_header};
 pub use place::{Origin, Place, PlaceError};
+pub use resolve::Resolver;
 
 use self::answer::presentable;
 use self::connect::{Connector, SharedConnector};
@@ -210,7 +211,12 @@ impl Answer {
 impl Egress {
     /// A door with the resolver and the certificates of the machine. Reads certificate files.
     pub fn new(clock: SharedClock) -> Self {
-        Self::with_lookup(clock, resolve::system())
+        Self::resolving(clock, &Resolver::System)
+    }
+
+    /// The same with another resolver.
+    pub fn resolving(clock: SharedClock, resolver: &Resolver) -> Self {
+        Self::with_lookup(clock, resolver.lookup())
     }
 
     fn with_lookup(clock: SharedClock, lookup: resolve::Lookup) -> Self {

@@ -116,7 +116,7 @@ impl Host {
             ledger: ledger.clone(),
             catalog: catalog.clone(),
             runtime: runtime.clone(),
-            egress: Egress::new(Arc::clone(&clock)),
+            egress: Egress::resolving(Arc::clone(&clock), &config.resolver),
             clock: Arc::clone(&clock),
             secrets: secrets.clone(),
             calls_max: config.limits.calls_max,

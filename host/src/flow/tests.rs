@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod body;
+mod bounds;
 mod check;
 mod docs;
 mod key;

@@ -195,6 +195,37 @@ impl From<actions::Problem> for Problem {
 mod tests {
     use super::*;
 
+    /// What is said about a failure is shortened, never refused; what is given as a result is whole or none.
+    #[test]
+    fn words_of_a_guest_are_kept_up_to_their_bounds() {
+        let said = |code: usize, message: usize, fields: usize| {
+            let problem = Problem::from(actions::Problem {
+                code: "x".repeat(code),
+                message: "x".repeat(message),
+                fields: (0..fields).map(|n| (format!("/{n}"), "no".to_owned())).collect(),
+                retry_after_ms: None,
+            });
+            (problem.code.len(), problem.message.len(), problem.fields.len())
+        };
+        let (code, message, fields) = (CODE_BYTES_MAX, MESSAGE_BYTES_MAX, FIELDS_MAX);
+        assert_eq!(said(code, message, fields), (code, message, fields));
+        assert_eq!(said(code + 1, message + 1, fields + 1), (code, message, fields));
+
+        let found = |reference: usize| {
+            let effect = actions::Effect {
+                output: "{}".to_owned(),
+                reference: "x".repeat(reference),
+                matched: actions::Matched::Key,
+            };
+            LookupReturn::within(&RuntimeLimits::default(), actions::Finding::Found(effect))
+        };
+        assert!(found(REFERENCE_BYTES_MAX).is_ok());
+        let Err(Stop::Trap(why)) = found(REFERENCE_BYTES_MAX + 1) else {
+            panic!("half a reference is another one")
+        };
+        assert!(why.contains("1025 bytes; 1024 are allowed"), "{why}");
+    }
+
     #[test]
     fn a_problem_names_the_fields_that_are_at_fault_and_counts_the_rest() {
         let problem = |fields: usize| Problem {

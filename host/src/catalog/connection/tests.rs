@@ -268,16 +268,26 @@ fn limits_hold_on_both_sides() {
         let expected = format!("12:11: `timeout` is {bad:?}; write a time from \"100ms\" to \"2m\"");
         check("timeout = \"5s\"", &format!("timeout = {bad:?}"), &[&expected]);
     }
+    let account = |chars: usize| format!("account = \"{}\"", "a".repeat(chars));
+    check("account = \"prod\"", &account(100), &[]);
+    let mend = "write 1 to 100 printable ASCII characters without spaces";
+    let expected = format!("3:11: the account {:?} is no word; {mend}", "a".repeat(101));
+    check("account = \"prod\"", &account(101), &[&expected]);
     check(
         "timeout = \"5s\"",
         "timeout = 5",
         &["12:11: `timeout` is a number, not a time; write a time from \"100ms\" to \"2m\""],
     );
-    for (good, per_ms) in [("600/m", 60_000), ("1/10s", 10_000), ("5 / h", 3_600_000)] {
+    for (good, per_ms) in [
+        ("600/m", 60_000),
+        ("1/10s", 10_000),
+        ("5 / h", 3_600_000),
+        ("1000000/24h", 86_400_000),
+    ] {
         let spec = ConnectionSpec::parse(&GOOD.replacen("10/s", good, 1)).unwrap();
         assert_eq!(spec.limits.rate.unwrap().per_ms, per_ms);
     }
-    for bad in ["0/s", "10", "10/x", "1/0s"] {
+    for bad in ["0/s", "10", "10/x", "1/0s", "1000001/s", "1/25h"] {
         assert!(ConnectionSpec::parse(&GOOD.replacen("10/s", bad, 1)).is_err(), "{bad}");
     }
 }
@@ -305,7 +315,7 @@ fn trust_lists_only_what_can_be_trusted() {
     );
     check(
         "confirms = [409]",
-        "errors_in_2xx = \"refused\"\nrepeat_within = \"5m\"\nmay_find = true",
+        "errors_in_2xx = \"refused\"\nrepeat_within = \"1h\"\nmay_find = true",
         &[],
     );
     check(
@@ -315,8 +325,8 @@ fn trust_lists_only_what_can_be_trusted() {
     );
     check(
         "confirms = [409]",
-        "repeat_within = \"2h\"",
-        &["19:17: `repeat_within` is \"2h\"; write a time from \"1s\" to \"1h\""],
+        "repeat_within = \"61m\"",
+        &["19:17: `repeat_within` is \"61m\"; write a time from \"1s\" to \"1h\""],
     );
 }
 

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod bounds;
 mod requests;
 
 use super::*;
@@ -339,21 +340,6 @@ fn two_endpoints_must_be_told_apart() {
         "13:1: [probe] names no endpoint; add endpoint = one of api, files"
     );
     assert_eq!(said.len(), 3);
-}
-
-#[test]
-fn limits_hold_on_both_sides() {
-    let filler = |bytes: usize| format!("{GOOD}# {}", "x".repeat(bytes - GOOD.len() - 2));
-    assert!(Manifest::parse(&filler(MANIFEST_BYTES_MAX)).is_ok());
-    let problems = Manifest::parse(&filler(MANIFEST_BYTES_MAX + 1)).unwrap_err();
-    assert_eq!(problems[0].what, "the file has 262145 bytes, at most 262144 are read");
-    let request = |n: usize| format!("[[actions.requests]]\nmethod = \"GET\"\npath = \"/r{n}\"\nkind = \"read\"\n");
-    let many = |n: usize| format!("{GOOD}{}", (0..n).map(request).collect::<String>());
-    assert!(Manifest::parse(&many(REQUESTS_MAX - 2)).is_ok());
-    assert_eq!(
-        Manifest::parse(&many(REQUESTS_MAX - 1)).unwrap_err()[0].what,
-        "`requests` lists 65 requests"
-    );
 }
 
 #[test]

@@ -355,3 +355,28 @@ fn a_reading_post_leaves_by_its_own_exact_path() {
     );
     assert!(post("/crm/v3/objects/contacts/search/", Purpose::Lookup).contains("is not in the request list"));
 }
+
+#[test]
+fn headers_are_bounded_in_number_and_in_bytes() {
+    let listed = |count: usize, bytes: usize| {
+        let mut read = request("GET", "/messages/1");
+        for n in 0..count {
+            let value = if n == 0 { "x".repeat(bytes) } else { String::new() };
+            read.headers.push((format!("x-{n:02}"), value));
+        }
+        verdict(&read, Purpose::Perform)
+    };
+    // Whether they are listed is asked next.
+    let names = |count: usize| count * "x-00".len();
+    let bytes_max = 16 * 1024;
+    for (count, bytes) in [(64, 0), (1, bytes_max - names(1))] {
+        let said = listed(count, bytes);
+        assert!(said.contains("is not listed"), "{said}");
+    }
+    for (count, bytes) in [(65, 0), (1, bytes_max - names(1) + 1)] {
+        assert_eq!(
+            listed(count, bytes),
+            "denied: more than 64 headers or 16384 bytes of them"
+        );
+    }
+}

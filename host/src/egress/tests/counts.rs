@@ -203,6 +203,22 @@ async fn interim_answers_are_skipped_even_while_the_body_is_on_its_way() {
 }
 
 #[tokio::test]
+async fn sixteen_interim_answers_are_skipped_and_one_more_is_maybe_sent() {
+    for (interim, expected) in [(16, Evidence::Answered(204)), (17, Evidence::MaybeSent)] {
+        let server = Server::start(move |mut peer| async move {
+            peer.request().await?;
+            for _ in 0..interim {
+                peer.write("HTTP/1.1 103 Early Hints\r\n\r\n").await?;
+            }
+            peer.write("HTTP/1.1 204 No Content\r\n\r\n").await?;
+            peer.stay()
+        })
+        .await;
+        assert_evidence(&post(&server, BODY).await, expected);
+    }
+}
+
+#[tokio::test]
 async fn interim_answers_without_end_are_maybe_sent() {
     let server = Server::start(|mut peer| async {
         peer.request().await?;

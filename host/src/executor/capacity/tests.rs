@@ -272,10 +272,40 @@ async fn a_new_revision_is_looked_at_at_once() {
     assert_eq!(waits(&gate, 1).await, (Wait::ConnectionBlocked, 61_000));
     gate.at_revision(2);
     drop(slot(&gate, 1).await);
+    // So is a destination that was away; but what it asked for itself holds.
+    let (gate, _clock) = open_breaker(2).await;
+    gate.at_revision(1);
+    assert_eq!(waits(&gate, 4).await, (Wait::BreakerOpen, 2_000));
+    gate.at_revision(2);
+    drop(slot(&gate, 4).await);
+    gate.pause_until(9_000);
+    gate.at_revision(3);
+    assert_eq!(waits(&gate, 4).await, (Wait::RateLimited, 9_000));
+}
+
+#[tokio::test]
+async fn what_is_noted_moves_the_queue_only_where_it_changes_who_may_go() {
+    let (gate, _clock) = gate(PACE);
+    let held = slot(&gate, 1).await;
+    // It stands in the queue, and nobody has looked.
+    let mut answer = gate.state().enqueue(id(2), 0);
+    gate.credentials(|credentials| credentials.accepted(id(1)));
+    saw(&gate, 1, Health::Good, 1_000);
+    assert!(answer.try_recv().is_err());
+    gate.pause_until(2_000);
+    assert!(matches!(answer.try_recv(), Ok(Admission::Wait { until_ms: 2_000, .. })));
+    drop(held);
 }
 
 /// A gate whose breaker was opened by steps 1 to 3, at the moment at which somebody finds out.
 async fn about_to_find_out(concurrency: usize) -> (Arc<Gate>, Arc<ManualClock>) {
+    let (gate, clock) = open_breaker(concurrency).await;
+    clock.advance(1_000);
+    (gate, clock)
+}
+
+/// A gate whose breaker has just been opened by steps 1 to 3.
+async fn open_breaker(concurrency: usize) -> (Arc<Gate>, Arc<ManualClock>) {
     let (gate, clock) = gate(Pace {
         concurrency,
         interval_us: 0,
@@ -285,7 +315,6 @@ async fn about_to_find_out(concurrency: usize) -> (Arc<Gate>, Arc<ManualClock>) 
         saw(&gate, step, Health::Bad, clock.now_ms());
         drop(held);
     }
-    clock.advance(1_000);
     (gate, clock)
 }
 

@@ -240,11 +240,6 @@ fn vars_are_plain_values() {
 }
 
 #[test]
-fn a_definition_that_is_too_large_is_refused() {
-    assert!(check(&"#".repeat(256 * 1024 + 1)).contains("larger than"));
-}
-
-#[test]
 fn one_problem_of_a_step_does_not_hide_another() {
     let text = check(&WEBSITE_LEAD.replace(
         "with = { email = \"{{ body.email }}\", name = \"{{ body.name }}\" }",

@@ -321,6 +321,15 @@ async fn a_step_that_waits_says_what_its_connection_waits_for() {
         why: Some("away".to_owned()),
     };
     assert_eq!(waits, [expected]);
+    for (after_ms, expected) in [(4_999, vec![5_000, 9_000]), (5_000, vec![9_000]), (9_000, vec![])] {
+        let waiting = house
+            .ledger
+            .waiting_steps("crm", NOW_MS + after_ms, None)
+            .await
+            .unwrap();
+        let due_ms: Vec<i64> = waiting.iter().map(|step| step.due_ms - NOW_MS).collect();
+        assert_eq!(due_ms, expected);
+    }
 }
 
 #[tokio::test]

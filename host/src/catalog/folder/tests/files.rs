@@ -1,6 +1,7 @@
 //! How the files of a folder are read, before anything of them is planned.
 
 use super::*;
+use oncegate_domain::limits;
 
 #[test]
 fn a_folder_is_read_as_it_lies_there() {
@@ -64,5 +65,47 @@ fn a_file_that_is_not_utf_8_hides_nothing_of_the_others_and_is_missed_nowhere_el
     assert!(
         said.len() == 1 && said[0].starts_with("connectors/hubspot.wasm"),
         "{said:#?}"
+    );
+}
+
+/// One file too many, or one that is too large, is said; nothing is left out in silence.
+#[test]
+fn a_folder_is_read_up_to_its_bounds_and_refused_one_past_them() {
+    let said = |fill: &dyn Fn(&std::path::Path)| {
+        let dir = tempfile::tempdir().unwrap();
+        for part in PARTS {
+            std::fs::create_dir(dir.path().join(part)).unwrap();
+        }
+        fill(dir.path());
+        match read(dir.path()) {
+            Ok(_) => "read".to_owned(),
+            Err(problems) => problems[0].to_string(),
+        }
+    };
+    // Sparse: only their length is looked at where they are too large.
+    let of_length = |file: &'static str, bytes: u64| {
+        move |dir: &std::path::Path| std::fs::File::create(dir.join(file)).unwrap().set_len(bytes).unwrap()
+    };
+    let files = |count: usize| {
+        move |dir: &std::path::Path| {
+            for n in 0..count {
+                std::fs::write(dir.join(format!("flows/{n}.txt")), "").unwrap();
+            }
+        }
+    };
+    let component = limits::COMPONENT_BYTES_MAX as u64;
+    assert_eq!(said(&files(2_000)), "read");
+    assert!(said(&files(2_001)).contains("there are 2001 files, at most 2000 are read"));
+    assert_eq!(said(&of_length("flows/a.toml", 1 << 20)), "read");
+    let told = said(&of_length("flows/a.toml", (1 << 20) + 1));
+    assert!(
+        told.contains("1048577 bytes, at most 1048576") && told.contains("make it smaller"),
+        "{told}"
+    );
+    assert_eq!(said(&of_length("connectors/a.wasm", component)), "read");
+    let told = said(&of_length("connectors/a.wasm", component + 1));
+    assert!(
+        told.contains("33554433 bytes, at most 33554432") && told.contains("make it smaller"),
+        "{told}"
     );
 }
