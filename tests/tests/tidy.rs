@@ -7,6 +7,7 @@ mod tidy {
     pub mod banned;
     pub mod floors;
     pub mod layout;
+    pub mod limits;
     mod samples;
     pub mod shape;
     pub mod source;
@@ -15,7 +16,7 @@ mod tidy {
 use std::fs;
 use std::path::Path;
 use tidy::source::{Source, Violation};
-use tidy::{banned, floors, layout, shape};
+use tidy::{banned, floors, layout, limits, shape};
 
 /// What a walk over the repository skips: what is built, fetched or made by running.
 const SKIPPED: [&str; 3] = ["target", "oncegate-data", "node_modules"];
@@ -44,15 +45,16 @@ fn the_repository_keeps_its_own_rules() {
 /// All rules over all files, given as path (from the top, with `/`) and text.
 fn check(files: Vec<(String, String)>) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for (path, text) in files {
-        let source = Source::new(path, text);
-        layout::check(&source, &mut violations);
-        banned::check(&source, &mut violations);
+    let sources: Vec<Source> = files.into_iter().map(|(path, text)| Source::new(path, text)).collect();
+    for source in &sources {
+        layout::check(source, &mut violations);
+        banned::check(source, &mut violations);
         if source.path.ends_with(".rs") {
-            floors::check(&source, &mut violations);
-            shape::check(&source, &mut violations);
+            floors::check(source, &mut violations);
+            shape::check(source, &mut violations);
         }
     }
+    limits::check(&sources, &mut violations);
     violations
 }
 

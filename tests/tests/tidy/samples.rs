@@ -2,6 +2,14 @@
 
 use crate::check;
 
+/// What the rules say about several files.
+fn said(files: &[(&str, &str)]) -> Vec<String> {
+    let files = files
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+    check(files.collect()).iter().map(ToString::to_string).collect()
+}
+
 /// The lines that the rules object to in one file, with the part of the complaint that names the rule.
 fn complaints(path: &str, text: &str) -> Vec<(usize, String)> {
     let violations = check(vec![(path.to_owned(), text.to_owned())]);
@@ -283,4 +291,25 @@ fn files_are_named_after_what_they_are_for() {
     bad("host/src/cli/utils.rs", "//! x\n", 1, "`utils`");
     bad("tests/src/common/a.rs", "//! x\n", 1, "`common`");
     good("host/src/cli.rs", "//! x\n");
+}
+
+#[test]
+fn a_shared_limit_is_kept_by_somebody_and_has_no_double() {
+    let home = (
+        "host/domain/src/limits.rs",
+        "//! x\npub const KEY_BYTES_MAX: usize = 2 * KIB;\nconst KIB: usize = 1;\n",
+    );
+    let user = ("host/src/flow.rs", "//! x\nfn f() { g(limits::KEY_BYTES_MAX) }\n");
+    assert_eq!(said(&[home, user]), Vec::<String>::new());
+    let unused = said(&[home, ("host/src/flow/tests.rs", "fn f() { g(KEY_BYTES_MAX) }\n")]);
+    assert!(unused.len() == 1 && unused[0].contains("nobody keeps"), "{unused:?}");
+    let double = (
+        "host/src/egress.rs",
+        "//! x\nconst KEY_BYTES_MAX: usize = 3;\nconst KIB: usize = 1;\n",
+    );
+    let twice = said(&[home, user, double]);
+    assert!(
+        twice.len() == 1 && twice[0].starts_with("host/src/egress.rs:2: another"),
+        "{twice:?}"
+    );
 }
