@@ -92,6 +92,7 @@ pub struct Connection {
     requests: String,
     probe: String,
     concurrency: u32,
+    rate: String,
 }
 
 impl Connection {
@@ -118,6 +119,7 @@ impl Connection {
             requests: String::new(),
             probe: String::new(),
             concurrency: 16,
+            rate: String::new(),
         }
     }
 
@@ -130,6 +132,12 @@ impl Connection {
     /// Attempts at the same time.
     pub fn concurrency(self, concurrency: u32) -> Connection {
         Connection { concurrency, ..self }
+    }
+
+    /// Our own pace, such as `10/s`.
+    pub fn rate(self, rate: &str) -> Connection {
+        let rate = format!("rate = \"{rate}\"\n");
+        Connection { rate, ..self }
     }
 
     /// The same under another name.
@@ -236,11 +244,12 @@ impl Connection {
             requests,
             probe,
             concurrency,
+            rate,
         } = self;
         format!(
             "name = \"{name}\"\nconnector = \"{connector}\"\naccount = \"{account}\"\nflows = [\"*\"]\n\n\
              [endpoints]\napi = \"{origin}\"\nplain_http = true\nallow_addresses = [\"127.0.0.1/32\"]\n\n\
-             [auth]\nkind = \"none\"\n\n{probe}[limits]\nconcurrency = {concurrency}\ntimeout = \"{timeout}\"\n\n\
+             [auth]\nkind = \"none\"\n\n{probe}[limits]\nconcurrency = {concurrency}\n{rate}timeout = \"{timeout}\"\n\n\
              [settings]\n{settings}\n[trust.actions.{action}]\n{trust}\n{requests}"
         )
     }

@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use oncegate::clock::{ManualClock, SharedClock};
 use oncegate::config::{Config, Limits};
+use oncegate::egress::Resolver;
 use oncegate::ledger::{Page, ReviewItem};
 use oncegate::serve::Server;
 use oncegate_domain::id::Id;
@@ -108,8 +109,25 @@ impl TestHost {
     /// # Panics
     /// It does not come up.
     pub async fn come_up_limited(&mut self, change: impl FnOnce(&mut Limits)) {
+        self.come_up_with_config(|config| change(&mut config.limits)).await;
+    }
+
+    /// Comes up again in a world in which these names exist, with these addresses, and no others.
+    ///
+    /// # Panics
+    /// It does not come up, or an address is none.
+    pub async fn come_up_resolving(&mut self, names: &[(&str, &[&str])]) {
+        let address = |text: &&str| text.parse().unwrap();
+        let names = names
+            .iter()
+            .map(|(name, addresses)| ((*name).to_owned(), addresses.iter().map(address).collect()));
+        let resolver = Resolver::Fixed(names.collect());
+        self.come_up_with_config(|config| config.resolver = resolver).await;
+    }
+
+    async fn come_up_with_config(&mut self, change: impl FnOnce(&mut Config)) {
         let mut config = config();
-        change(&mut config.limits);
+        change(&mut config);
         let server = Server::start(self.data.path(), &config, Arc::clone(&self.given_clock)).await;
         let server = server.unwrap();
         self.client = client(self.data.path(), &server);

@@ -17,6 +17,7 @@ pub mod disk;
 pub mod flushes;
 pub mod folder;
 pub mod host;
+pub mod log;
 pub mod run;
 pub mod wait;
 

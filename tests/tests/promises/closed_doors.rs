@@ -19,6 +19,22 @@ fn folder(origin: &str, allowed: &str) -> Folder {
     folder
 }
 
+/// An order through a connection to a closed place: nothing leaves, and a person reads why.
+async fn is_refused(host: &TestHost, origin: &str, why: &str) {
+    let run = host.order("orders", "A-1").await;
+    let view = host.settle(run).await;
+    assert_eq!(view.state(), run::State::NeedsReview, "{origin}");
+    assert!(!view.reason("chat").effect_may_exist(), "{origin}");
+    let attempt = &view.attempts("chat")[0];
+    assert_eq!(
+        (attempt.evidence, attempt.outcome, attempt.intent_ms),
+        (Some(Evidence::NothingSent), Some(Outcome::Unsent), None),
+        "{origin}"
+    );
+    let message = view.step("chat").last_error.clone().unwrap_or_default();
+    assert!(message.contains(why), "{origin}: {message}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn closed_addresses_are_not_connected_to_and_the_reason_can_be_read() {
     let destination = Destination::start([Service::chat()]).await.unwrap();
@@ -38,20 +54,45 @@ async fn closed_addresses_are_not_connected_to_and_the_reason_can_be_read() {
     ];
     for (origin, allowed, why) in cases {
         let host = TestHost::start(&folder(&origin, allowed)).await;
-        let run = host.order("orders", "A-1").await;
-        let view = host.settle(run).await;
-        assert_eq!(view.state(), run::State::NeedsReview, "{origin}");
-        assert!(!view.reason("chat").effect_may_exist(), "{origin}");
-        let attempt = &view.attempts("chat")[0];
-        assert_eq!(
-            (attempt.evidence, attempt.outcome, attempt.intent_ms),
-            (Some(Evidence::NothingSent), Some(Outcome::Unsent), None),
-            "{origin}"
-        );
-        let message = view.step("chat").last_error.clone().unwrap_or_default();
-        assert!(message.contains(why), "{origin}: {message}");
+        is_refused(&host, &origin, why).await;
     }
     assert_eq!(destination.count("chat").connections, 0);
+}
+
+/// A name is as closed as what it resolves to, in whatever form that is written: whoever owns the name owns the answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_resolves_inwards_is_not_connected_to_and_the_address_is_told() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let origin = format!("http://crm.example.com:{}", destination.address("chat").port());
+    let cases: [(&[&str], &str, &str); 7] = [
+        (&["10.0.0.5"], "[]", "10.0.0.5 is closed (private)"),
+        (&["127.0.0.1"], "[]", "127.0.0.1 is closed (loopback)"),
+        (&["10.0.0.5", "127.0.0.1"], "[]", "127.0.0.1 is closed"),
+        (&["::ffff:127.0.0.1"], "[]", "127.0.0.1 is closed"),
+        (&["64:ff9b::a00:5"], "[]", "64:ff9b::a00:5 is closed"),
+        // What the operator opened opens nothing beside it; and never this one.
+        (&["10.0.0.5"], "[\"127.0.0.1/32\"]", "10.0.0.5 is closed"),
+        (
+            &["169.254.169.254"],
+            "[\"0.0.0.0/0\"]",
+            "169.254.169.254 is never reached",
+        ),
+    ];
+    for (addresses, allowed, why) in cases {
+        let mut host = TestHost::start(&folder(&origin, allowed)).await;
+        host.stop().await;
+        host.come_up_resolving(&[("crm.example.com", addresses)]).await;
+        is_refused(&host, &format!("{addresses:?}"), why).await;
+    }
+    assert_eq!(destination.count("chat").connections, 0);
+
+    // The same name is reached where the address that it has is open.
+    let mut host = TestHost::start(&folder(&origin, "[\"127.0.0.1/32\"]")).await;
+    host.stop().await;
+    host.come_up_resolving(&[("crm.example.com", &["10.0.0.5", "127.0.0.1"])])
+        .await;
+    let run = host.order("orders", "A-1").await;
+    assert_eq!(host.settle(run).await.state(), run::State::Completed);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

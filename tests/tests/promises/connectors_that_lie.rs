@@ -185,3 +185,30 @@ async fn requests_that_are_not_listed_are_denied_before_anybody_is_connected_to(
     }
     assert_eq!(destination.count("chat").connections, 0);
 }
+
+/// Reads are bounded in number: they burden the destination, and what only reads is the operator's word.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixteen_reads_leave_beside_the_write_and_one_more_is_denied() {
+    let read = "{ op = \"send\", method = \"GET\", path = \"/account\" }, ";
+    for (reads, then) in [(16, format!("{SEND}, ")), (17, String::new())] {
+        let destination = Destination::start([Service::chat()]).await.unwrap();
+        let well = Behaviour::status_with(200, &[], "{}");
+        destination.script(Rule::always("chat", well).reads());
+        let script = format!("{}{then}{{ op = \"judge\" }}", read.repeat(reads));
+        let folder = Folder::new()
+            .connection(&puppet(&destination, &script).reads("GET /account"))
+            .flow("orders", &orders("orders", PUPPET));
+        let host = TestHost::start(&folder).await;
+        let run = host.order("orders", "A-1").await;
+        let view = host.settle(run).await;
+        let (seen, writes) = (destination.count("chat").requests, destination.writes_of("chat"));
+        assert_eq!(seen - writes, 16, "{reads}");
+        if reads == 16 {
+            assert_eq!((view.state(), writes), (run::State::Completed, 1));
+        } else {
+            assert_eq!(view.reason("puppet"), Review::Refused(Permanent::Denied));
+            let said = view.step("puppet").last_error.clone().unwrap_or_default();
+            assert!(said.contains("at most 16 times"), "{said}");
+        }
+    }
+}

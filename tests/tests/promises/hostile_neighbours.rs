@@ -2,6 +2,7 @@
 //! it with few instances; a full house costs a wait, never an attempt.
 
 use crate::CHAT;
+use oncegate::ledger::AttemptKind;
 use oncegate_domain::evidence::{Cut, Evidence, Report};
 use oncegate_domain::id::Id;
 use oncegate_domain::outcome::{Outcome, Permanent, Proof, Refusal};
@@ -10,6 +11,9 @@ use oncegate_tests::wait::PATIENCE;
 use oncegate_tests::{Behaviour, Connection, Destination, Folder, Rule, Service, TestHost, orders};
 
 const SEND: &str = "{ op = \"send\", path = \"/messages\", json = { text = \"{{key}}\" } }";
+/// What it was to settle it would do once more.
+const LOOKUP_THAT_WRITES: &str =
+    "lookup = [{ op = \"send\", path = \"/messages\", json = { text = \"{{key}}\" } }, { op = \"absent\" }]";
 /// Normal runs beside the hostile ones.
 const NORMAL: usize = 50;
 /// The harm was noticed before anything was sent.
@@ -19,6 +23,10 @@ const FAULT: Outcome = Outcome::Refused(Refusal::Permanent(Permanent::ConnectorF
 struct Villain {
     name: &'static str,
     script: String,
+    /// What it does when it is asked; it is asked where there is something.
+    lookup: &'static str,
+    /// The answer is lost.
+    is_lost: bool,
     /// What the host says of its attempt, and what it came to.
     report: Report,
     outcome: Outcome,
@@ -30,6 +38,8 @@ fn villains() -> Vec<Villain> {
     let villain = |name, script: String, report, outcome, sent| Villain {
         name,
         script,
+        lookup: "",
+        is_lost: false,
         report,
         outcome,
         sent,
@@ -54,6 +64,27 @@ fn villains() -> Vec<Villain> {
         // A log is no reason to lose an effect: what is too much of it is dropped.
         villain("flood", flood, Report::Ok, Outcome::Confirmed(Proof::Answered(201)), 1),
         villain("twice", twice, Report::Rejected, Outcome::Unknown, 1),
+        Villain {
+            is_lost: true,
+            ..villain(
+                "liar",
+                format!("{SEND}, {{ op = \"ok\" }}"),
+                Report::Ok,
+                Outcome::Unknown,
+                1,
+            )
+        },
+        Villain {
+            is_lost: true,
+            lookup: LOOKUP_THAT_WRITES,
+            ..villain(
+                "asker",
+                format!("{SEND}, {{ op = \"judge\" }}"),
+                Report::Unsure,
+                Outcome::Unknown,
+                1,
+            )
+        },
     ]
 }
 
@@ -75,6 +106,13 @@ fn folder(destination: &Destination) -> Folder {
         let connection = Connection::puppet(villain.name, &destination.origin(villain.name))
             .settings(&format!("script = [{}]", villain.script))
             .writes("POST /messages");
+        let connection = match villain.lookup {
+            "" => connection,
+            lookup => connection
+                .settings(lookup)
+                .trust("lookup_after = \"10s\"\nabsent_on = [404]")
+                .reads("GET /messages/{id}"),
+        };
         let step = format!(
             "[[steps]]\nid = \"puppet\"\nuse = \"{}.do\"\nretry = {{ attempts = 1 }}\n",
             villain.name
@@ -90,6 +128,9 @@ async fn destination() -> Destination {
     let services = names.chain(["drip"]).map(|name| Service::chat().named(name));
     let destination = Destination::start(services.chain([Service::chat()])).await.unwrap();
     destination.script(Rule::always("drip", Behaviour::slow_drip(1_000)));
+    for villain in villains().into_iter().filter(|villain| villain.is_lost) {
+        destination.script(Rule::always(villain.name, Behaviour::effect_then_reset()));
+    }
     destination
 }
 
@@ -143,7 +184,9 @@ async fn hostile_connectors_are_cut_at_their_limits_and_fifty_normal_runs_go_on_
             "{name}"
         );
         let attempts = view.attempts("puppet");
-        assert_eq!(attempts.len(), 1, "{name}");
+        let performed = attempts.iter().filter(|attempt| attempt.kind != AttemptKind::Lookup);
+        assert_eq!(performed.count(), 1, "{name}");
+        assert_eq!(attempts.len() > 1, !villain.lookup.is_empty(), "{name} is asked");
         assert_eq!(
             (attempts[0].report, attempts[0].outcome),
             (Some(villain.report), Some(villain.outcome)),

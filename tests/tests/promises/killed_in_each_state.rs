@@ -146,6 +146,13 @@ async fn after_a_kill_in_any_state_a_step_stands_where_the_ledger_proves_and_can
     let destination = Destination::start(services).await.unwrap();
     let (mut host, before) = killed(&destination).await;
     host.come_up().await;
+    // Not a moment later: nobody holds what the killed process had sent, and nobody says so.
+    let first = runs(&host).await["in-flight"]["steps"][0].clone();
+    assert_eq!(
+        (&first["state"], &first["attempts"]),
+        (&json!("retrying"), &json!(1)),
+        "{first:#}"
+    );
     let after = standing(
         &host,
         &[

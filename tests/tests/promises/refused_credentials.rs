@@ -7,7 +7,8 @@ use oncegate_domain::id::Id;
 use oncegate_domain::run;
 use oncegate_domain::step::{Retry, Review, State, Wait};
 use oncegate_tests::{
-    Behaviour, Connection, Destination, Folder, Rule, RunView, Service, TestHost, about_step, orders, request,
+    Behaviour, Connection, Destination, Folder, Rule, RunView, Service, TestHost, about_step, eventually, orders,
+    request,
 };
 use serde_json::{Value, json};
 
@@ -337,4 +338,40 @@ async fn an_open_breaker_asks_the_probe_before_it_sends_a_step() {
     }
     assert_eq!((destination.effects_total(), host.reviews().await.len()), (4, 0));
     assert_eq!(listed(&host).await["failing"], json!(null));
+}
+
+/// The operator need not wait for the minute to be over, and neither do those who wait: as long as the clock stands still.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_an_apply_that_mends_it_all_who_wait_are_looked_at_at_once() {
+    for restarted in [false, true] {
+        let destination = Destination::start([Service::chat()]).await.unwrap();
+        let mut host = host(&probed(&destination)).await;
+        revoke(&destination, "chat");
+        let mut runs = Vec::new();
+        for order in 1..=4 {
+            runs.push(host.order("orders", &format!("A-{order}")).await);
+            blocked_until(&host, runs[order - 1], "chat").await;
+        }
+        if restarted {
+            host.restart().await;
+        }
+        let applied = |concurrency: u32| {
+            let chat = probed(&destination).concurrency(concurrency);
+            Folder::new().connection(&chat).flow("orders", &orders("orders", CHAT))
+        };
+        // Not mended yet: one finds out, and nothing is lost by it.
+        host.clock.advance(1_000);
+        let before = listed(&host).await["next_look_at"].as_str().unwrap().to_owned();
+        host.apply(&applied(2)).await.unwrap();
+        eventually("it was looked at in vain", || async {
+            (listed(&host).await["next_look_at"].as_str() > Some(before.as_str())).then_some(())
+        })
+        .await;
+        renew(&destination);
+        host.apply(&applied(3)).await.unwrap();
+        for run in &runs {
+            host.until(*run, |view| view.stands("chat") == "completed").await;
+        }
+        assert_eq!((destination.effects_total(), destination.writes_of("chat")), (4, 5));
+    }
 }

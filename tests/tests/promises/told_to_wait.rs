@@ -10,13 +10,16 @@ use oncegate_tests::{Behaviour, Connection, Destination, Folder, RunView, Servic
 use std::time::{Duration, UNIX_EPOCH};
 
 /// How many runs wait for the destination at the same time.
-const CROWD: usize = 100;
+const CROWD: usize = 500;
 const AT_ONCE: usize = 4;
 /// How long an answer takes that is waited for.
 const SLOW: Duration = Duration::from_secs(1);
 
 async fn host(destination: &Destination) -> TestHost {
-    let chat = Connection::chat(&destination.origin("chat")).concurrency(AT_ONCE as u32);
+    host_of(Connection::chat(&destination.origin("chat")).concurrency(AT_ONCE as u32)).await
+}
+
+async fn host_of(chat: Connection) -> TestHost {
     let folder = Folder::new().connection(&chat).flow("orders", &orders("orders", CHAT));
     TestHost::start(&folder).await
 }
@@ -133,6 +136,46 @@ async fn one_answer_pauses_all_who_wait_and_they_come_back_no_more_than_the_conn
     }
     assert_eq!(destination.count("chat").requests, told + CROWD as u64);
     assert_eq!(destination.duplicates(), []);
+}
+
+/// They all may come within the twelve seconds after the pause; the connection's own pace lets them through one by one, and
+/// saves nothing up while it waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_back_from_a_pause_keeps_the_pace_of_the_connection() {
+    const COME_BACK: u64 = 150;
+    const EVERY_MS: u64 = 100;
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let host = host_of(Connection::chat(&destination.origin("chat")).rate("10/s")).await;
+    destination.script_next("chat", [Behaviour::retry_after("120")]);
+    let told_ms = host.clock.now_ms();
+    let mut runs = vec![host.order("orders", "A-0").await];
+    host.until(runs[0], |view| view.stands("chat") == "waiting").await;
+    for n in 1..COME_BACK {
+        runs.push(host.order("orders", &format!("A-{n}")).await);
+    }
+    for run in &runs {
+        host.until(*run, |view| view.stands("chat") == "waiting").await;
+    }
+    assert_eq!(destination.count("chat").requests, 1);
+
+    host.clock.advance_to(told_ms + 120_000);
+    let mut passed_ms = 0;
+    while destination.count("chat").requests <= COME_BACK {
+        let so_far = destination.count("chat").requests - 1;
+        assert!(so_far <= passed_ms / EVERY_MS + 1, "{so_far} after {passed_ms} ms");
+        assert!(passed_ms < 60_000, "only {so_far} came back within a minute");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        host.clock.advance(EVERY_MS);
+        passed_ms += EVERY_MS;
+    }
+    for run in &runs {
+        let view = host.until(*run, |view| view.stands("chat") == "completed").await;
+        assert_eq!(view.step("chat").state.attempts, 1);
+    }
+    assert_eq!(
+        (destination.effects_total(), destination.duplicates()),
+        (COME_BACK, vec![])
+    );
 }
 
 /// The pause is over, and the first answers take long: until the first of them no more requests come than may be under way.
