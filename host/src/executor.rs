@@ -24,6 +24,7 @@ mod succession;
 mod tape;
 mod trial;
 mod waiting;
+mod weighing;
 
 pub use capacity::{Blocked, Failing};
 pub use intake::{Delivery, IntakeError};

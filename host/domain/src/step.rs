@@ -5,7 +5,7 @@ mod decide;
 mod recover;
 
 pub use apply::{IllegalTransition, apply};
-pub use decide::{AttemptEnd, LookupEnd, Move, after_attempt, after_lookup, hold, next_move};
+pub use decide::{AttemptEnd, LookupEnd, Move, after_attempt, after_lookup, after_weighing, hold, next_move};
 pub use recover::recover;
 
 pub(crate) use decide::sent_by_ms;
@@ -219,6 +219,15 @@ pub enum Event {
     Hold {
         /// When.
         at_ms: i64,
+        /// What follows.
+        next: Next,
+    },
+    /// A 401 was found to be no matter of the connection, for which its step was kept waiting: it goes on as after any refusal.
+    Weighed {
+        /// When.
+        at_ms: i64,
+        /// The attempt counts after all.
+        counted: bool,
         /// What follows.
         next: Next,
     },

@@ -14,6 +14,7 @@ use super::live::{LiveStep, RunCell};
 use super::mission::Mission;
 use super::outbound::{Outbound, Sight};
 use super::settle::{Abandoned, Change};
+use super::weighing::finish_before_asking;
 use super::{Shared, doubt, journal};
 use crate::flow::{BodyLimits, parse_json};
 use crate::ledger::{self, AttemptKind};
@@ -56,11 +57,14 @@ pub async fn attempt(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize, pr
         return Ok(Tried::Busy);
     }
     let verdict = judge(&mission, &sight, returned);
+    if shared.has_to_ask(&mission, &sight, verdict.outcome) {
+        return finish_before_asking(&mission, &sight, &verdict).await;
+    }
     let outcome = Some(verdict.outcome);
     let weighed = shared
         .weigh(&mission, &sight, outcome, verdict.message.as_deref())
         .await;
-    finish(&mission, &sight, verdict, weighed).await
+    finish(&mission, &sight, &verdict, weighed).await
 }
 
 /// A connector of this size has no place now.
@@ -223,24 +227,13 @@ impl From<Result<PerformReturn, Stop>> for Told {
 pub(super) async fn finish(
     mission: &Arc<Mission>,
     sight: &Sight,
-    verdict: Verdict,
+    verdict: &Verdict,
     weighed: Weighed,
 ) -> Result<Tried, Abandoned> {
     let shared = &mission.shared;
     let at_ms = shared.clock.now_ms();
-    pace(mission, sight, &verdict, at_ms);
-    let end = AttemptEnd {
-        at_ms,
-        outcome: verdict.outcome,
-        evidence: verdict.evidence,
-        over_ms: sight.over_ms.unwrap_or(at_ms),
-        tried: sight.tried,
-        probe: mission.probe,
-        retry_after: verdict.retry_after,
-        hold: weighed.hold,
-        blocked: sight.blocked,
-        about_step: weighed.about_step,
-    };
+    pace(mission, sight, verdict, at_ms);
+    let end = end_of(mission, sight, verdict, weighed, at_ms);
     let now = Circumstances {
         now_ms: at_ms,
         overtaken: sight.overtaken,
@@ -258,19 +251,35 @@ pub(super) async fn finish(
         }
         let event = step::after_attempt(&standing, &end, &mission.approved.terms, &mission.policy, &now);
         events.push(event);
-        let row = row(mission, sight, &verdict, has_intent, end.over_ms);
+        let row = row(mission, sight, verdict, has_intent, end.over_ms);
         journal::attempt(mission, &row, &event);
         Ok(Change {
             events,
             attempt: Some(row),
             reference: reference(mission, verdict.output.as_ref()),
-            last_error: verdict.message,
-            output: verdict.output,
+            last_error: verdict.message.clone(),
+            output: verdict.output.clone(),
             input: Some(mission.input.clone()),
         })
     };
     shared.settle_by(&mission.cell, mission.index, decide).await?;
     Ok(Tried::Settled)
+}
+
+/// How the attempt ended, as the domain wants to know it.
+pub(super) fn end_of(mission: &Mission, sight: &Sight, verdict: &Verdict, weighed: Weighed, at_ms: i64) -> AttemptEnd {
+    AttemptEnd {
+        at_ms,
+        outcome: verdict.outcome,
+        evidence: verdict.evidence,
+        over_ms: sight.over_ms.unwrap_or(at_ms),
+        tried: sight.tried,
+        probe: mission.probe,
+        retry_after: verdict.retry_after,
+        hold: weighed.hold,
+        blocked: sight.blocked,
+        about_step: weighed.about_step,
+    }
 }
 
 /// What the attempt says to everybody else who wants to go to this destination.

@@ -213,7 +213,7 @@ impl Shared {
         snapshot.connection(connection)?.actions.values().next().cloned()
     }
 
-    fn probe_of(&self, connection: &str) -> Option<(Arc<Approved>, manifest::Probe)> {
+    pub(super) fn probe_of(&self, connection: &str) -> Option<(Arc<Approved>, manifest::Probe)> {
         let approved = self.any_approved(connection)?;
         let probe = approved.probe.clone()?;
         Some((approved, probe))

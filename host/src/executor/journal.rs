@@ -96,7 +96,10 @@ pub fn what_happened(sight: &Sight, connector_says: Option<&str>, outcome: Outco
 
 fn next(event: &Event) -> String {
     let next = match event {
-        Event::Attempted { next, .. } | Event::LookedUp { next, .. } | Event::Hold { next, .. } => next,
+        Event::Attempted { next, .. }
+        | Event::LookedUp { next, .. }
+        | Event::Hold { next, .. }
+        | Event::Weighed { next, .. } => next,
         Event::Ready { .. }
         | Event::Skip(_)
         | Event::Begin

@@ -190,7 +190,7 @@ impl Trial {
             output: verdict.output.clone(),
             standing: Ok(Step::new()),
         };
-        performed.standing = match finish(&self.mission, &sight, verdict, Weighed::default()).await {
+        performed.standing = match finish(&self.mission, &sight, &verdict, Weighed::default()).await {
             Ok(_) => Ok(self.mission.cell.steps.lock().await[self.mission.index]
                 .standing
                 .clone()),

@@ -2,6 +2,7 @@
 
 use crate::{CHAT, CRM, HOST, MAIL};
 use oncegate_tests::{Behaviour, ChildHost, Connection, Destination, Folder, Rule, Service, orders};
+use serde_json::json;
 use std::time::Duration;
 
 /// The exchange's limit is long enough that only the kill ends it, and short enough to wait for what follows from it:
@@ -171,4 +172,34 @@ async fn killed_after_the_effect_where_nothing_can_be_asked_a_person_decides() {
         (destination.count("chat").requests, destination.effects_total()),
         (1, 1)
     );
+}
+
+/// A 401 proves that nothing was done, and is remembered before anybody is asked what it is about: a host that dies before
+/// the answer leaves no doubt, and what was refused can be cancelled at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_while_it_asks_what_a_401_is_about_nothing_is_in_doubt() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let chat = Connection::chat(&destination.origin("chat"))
+        .timeout("60s")
+        .probe("/account");
+    let folder = Folder::new().connection(&chat).flow("orders", &orders("orders", CHAT));
+    let mut host = ChildHost::start(HOST, &folder).await;
+    destination.script_next("chat", [Behaviour::status(401)]);
+    destination.script(Rule::always("chat", Behaviour::hang_before_effect(600_000)).reads());
+    kill_when(&mut host, "A-1", requests(&destination, "chat", 2)).await;
+    host.come_up().await;
+
+    let listed = host.client.get("runs?text=A-1").await;
+    let path = format!("runs/{}", listed["items"][0]["id"].as_str().unwrap());
+    let step = host.client.get(&path).await["steps"][0].clone();
+    assert_eq!(
+        (&step["state"], &step["attempts"]),
+        (&json!("waiting"), &json!(0)),
+        "{step:#}"
+    );
+    assert_eq!(step["in_doubt_since"], json!(null), "{step:#}");
+    let why = json!({ "reason": "not wanted" });
+    assert_eq!(host.client.post(&format!("{path}/cancel"), &why).await.status, 200);
+    assert_eq!(host.client.get(&path).await["state"], "cancelled");
+    assert_eq!((destination.writes_of("chat"), destination.effects_total()), (1, 0));
 }

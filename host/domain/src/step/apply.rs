@@ -4,7 +4,7 @@
 mod absorb;
 mod person;
 
-pub(super) use absorb::{absorb_attempt, absorb_lookup};
+pub(super) use absorb::{absorb_attempt, absorb_lookup, absorb_verdict};
 
 use crate::doubt::{Doubt, Finding, Unsettled};
 use crate::outcome::{Outcome, Proof};
@@ -78,6 +78,7 @@ fn carry_out(step: &Step, event: &Event) -> Carried {
             )
         }
         Event::Hold { at_ms, next } => held(step, at_ms, next),
+        Event::Weighed { at_ms, counted, next } => weighed(step, at_ms, counted, next),
         Event::LateConfirmation => person::confirm_late(step),
         Event::Cancel { at_ms } => person::cancel(step, at_ms),
         Event::Decide(decision) => person::decide(step, decision),
@@ -209,6 +210,25 @@ fn held(step: &Step, at_ms: i64, next: Next) -> Carried {
     follow(after, next, false)
 }
 
+fn weighed(step: &Step, at_ms: i64, counted: bool, next: Next) -> Carried {
+    match step.state {
+        State::Waiting {
+            reason: Wait::ConnectionBlocked,
+            ..
+        } => follow(absorb_verdict(step, at_ms, counted), next, false),
+        State::Pending
+        | State::Processing
+        | State::Retrying { .. }
+        | State::Waiting { .. }
+        | State::NeedsReview { .. }
+        | State::Cancelling { .. }
+        | State::Completed
+        | State::Failed
+        | State::Skipped { .. }
+        | State::Cancelled => Err("it does not wait to hear what its refusal was about"),
+    }
+}
+
 /// Puts a step where a decision sends it, if the rules of its standing allow that. `proven`: the effect exists.
 fn follow(mut after: Step, next: Next, proven: bool) -> Carried {
     if proven != (next == Next::Complete) {
@@ -334,6 +354,7 @@ impl Event {
             Event::Attempted { .. } => "attempted",
             Event::LookedUp { .. } => "looked_up",
             Event::Hold { .. } => "hold",
+            Event::Weighed { .. } => "weighed",
             Event::LateConfirmation => "late_confirmation",
             Event::Cancel { .. } => "cancel",
             Event::Decide(_) => "decide",

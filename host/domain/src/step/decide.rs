@@ -9,7 +9,7 @@ use crate::doubt::{self, AbsentProof, Blocked, Circumstances, Dedup, Doubt, Find
 use crate::evidence::Evidence;
 use crate::outcome::{Outcome, Refusal};
 use crate::retry::{self, Policy, RetryAfter};
-use crate::step::apply::{absorb_attempt, absorb_lookup};
+use crate::step::apply::{absorb_attempt, absorb_lookup, absorb_verdict};
 use crate::step::{Event, Next, Review, State, Step, Wait};
 use bounds::Until;
 use settle::Pace;
@@ -77,25 +77,47 @@ pub enum Move {
 pub fn after_attempt(step: &Step, end: &AttemptEnd, terms: &Terms, policy: &Policy, now: &Circumstances) -> Event {
     let counted = counts(end);
     let after = absorb_attempt(step, end.at_ms, end.outcome, end.evidence, counted, end.over_ms);
-    let pace = Pace {
-        own_ms: own_delay_ms(&after, counted, after.attempts, end.hold, policy, now),
-        lookup_own_ms: 0,
-        told: end.retry_after,
-        hold: end.hold,
-        rate_limited: end.outcome == Outcome::Refused(Refusal::RateLimited),
-    };
-    let next = match (&after.doubt, end.blocked) {
-        (Some(_), Some(blocked)) => Next::Review(Review::Doubt(Unsettled::Blocked(blocked))),
-        (Some(doubt), None) => settle::in_doubt(&after, doubt, &pace, terms, policy, now),
-        (None, Some(_) | None) => without_doubt(&after, end, &pace, policy, now),
-    };
     Event::Attempted {
         at_ms: end.at_ms,
         outcome: end.outcome,
         evidence: end.evidence,
         counted,
         over_ms: end.over_ms,
-        next,
+        next: next_after(&after, end, counted, terms, policy, now),
+    }
+}
+
+/// What follows for `step`, which was kept waiting after a 401, once it is known that this was no matter of the connection.
+/// `end` is how its attempt ended, as of now and without a hold.
+pub fn after_weighing(step: &Step, end: &AttemptEnd, terms: &Terms, policy: &Policy, now: &Circumstances) -> Event {
+    let counted = counts(end);
+    let after = absorb_verdict(step, end.at_ms, counted);
+    Event::Weighed {
+        at_ms: end.at_ms,
+        counted,
+        next: next_after(&after, end, counted, terms, policy, now),
+    }
+}
+
+fn next_after(
+    after: &Step,
+    end: &AttemptEnd,
+    counted: bool,
+    terms: &Terms,
+    policy: &Policy,
+    now: &Circumstances,
+) -> Next {
+    let pace = Pace {
+        own_ms: own_delay_ms(after, counted, after.attempts, end.hold, policy, now),
+        lookup_own_ms: 0,
+        told: end.retry_after,
+        hold: end.hold,
+        rate_limited: end.outcome == Outcome::Refused(Refusal::RateLimited),
+    };
+    match (&after.doubt, end.blocked) {
+        (Some(_), Some(blocked)) => Next::Review(Review::Doubt(Unsettled::Blocked(blocked))),
+        (Some(doubt), None) => settle::in_doubt(after, doubt, &pace, terms, policy, now),
+        (None, Some(_) | None) => without_doubt(after, end, &pace, policy, now),
     }
 }
 

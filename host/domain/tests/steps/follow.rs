@@ -358,6 +358,37 @@ fn a_401_that_is_about_the_step_goes_to_a_person_and_one_under_a_block_waits() {
     }
 }
 
+/// While nobody knows what a 401 is about, it is remembered as one that counts nothing and left no doubt. The verdict brings
+/// the step where it would stand had that been known at once; a host that dies in between has nothing to be cautious about.
+#[test]
+fn a_401_is_remembered_before_anybody_is_asked_what_it_is_about() {
+    let hold = Some((Wait::ConnectionBlocked, 60_000));
+    for (attempts, about_step) in [(8, false), (8, true), (1, false), (1, true)] {
+        for (first, doubted) in [(TEMPORARY, false), (Outcome::Unknown, true)] {
+            let mut play = Play::new(keyed());
+            play.policy.attempts = attempts + 1;
+            play.attempt(first).wake();
+            play.begin().intend();
+            let end = AttemptEnd {
+                about_step,
+                ..play.end(UNAUTHORIZED, Evidence::Answered(401))
+            };
+            let mut at_once = play.clone();
+            at_once.ended(end);
+
+            play.ended(AttemptEnd {
+                hold,
+                about_step: false,
+                ..end
+            });
+            assert_eq!((play.step.attempts, play.step.in_doubt()), (1, doubted));
+            assert!(play.line().starts_with("waiting connection_blocked"), "{}", play.line());
+            play.weighed(end);
+            assert_eq!((play.line(), play.step), (at_once.line(), at_once.step));
+        }
+    }
+}
+
 #[test]
 fn a_doubt_outlives_a_401_that_is_about_the_step() {
     let mut play = Play::new(keyed());

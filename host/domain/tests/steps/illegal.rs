@@ -42,6 +42,11 @@ fn all_events() -> Vec<Event> {
             at_ms: 0,
             next: Next::Complete,
         },
+        Event::Weighed {
+            at_ms: 0,
+            counted: true,
+            next,
+        },
         Event::LateConfirmation,
         Event::Cancel { at_ms: 0 },
         Event::Decide(Decision::Retry {
@@ -82,6 +87,10 @@ fn each_state_takes_only_what_can_happen_to_it() {
     assert_eq!(
         taken(Play::new(asking()).hold(Wait::Paused, 1)),
         "skip begin hold cancel"
+    );
+    assert_eq!(
+        taken(Play::new(asking()).hold(Wait::ConnectionBlocked, 1)),
+        "skip begin hold weighed cancel"
     );
     assert_eq!(
         taken(Play::new(asking()).attempt(Outcome::Unknown)),

@@ -75,6 +75,7 @@ pub fn stored(step: &Step) -> Step {
     serde_json::from_str(&serde_json::to_string(step).unwrap()).unwrap()
 }
 
+#[derive(Clone)]
 pub struct Play {
     pub step: Step,
     pub terms: Terms,
@@ -159,6 +160,11 @@ impl Play {
 
     pub fn ended(&mut self, end: AttemptEnd) -> &mut Play {
         let event = step::after_attempt(&self.step, &end, &self.terms, &self.policy, &self.circumstances());
+        self.apply(event)
+    }
+
+    pub fn weighed(&mut self, end: AttemptEnd) -> &mut Play {
+        let event = step::after_weighing(&self.step, &end, &self.terms, &self.policy, &self.circumstances());
         self.apply(event)
     }
 

@@ -10,7 +10,7 @@ mod rules;
 use crate::play::{HOUR_MS, TIMEOUT_MS, stored, terms};
 use oncegate_domain::doubt::{Blocked, Circumstances, Dedup, Finding, FindingReport, LookupSight, Terms, judge_lookup};
 use oncegate_domain::evidence::{Cut, Evidence, Facts, Report};
-use oncegate_domain::outcome::{Outcome, Trust, of_write};
+use oncegate_domain::outcome::{Outcome, Refusal, Trust, of_write};
 use oncegate_domain::retry::{Policy, RetryAfter};
 use oncegate_domain::review::{RetryOffer, retry_offer};
 use oncegate_domain::step::{self, AttemptEnd, Decision, Event, LookupEnd, Move, Next, State, Step, Wait};
@@ -340,7 +340,13 @@ impl World {
         self.end_attempt(end);
     }
 
-    fn end_attempt(&mut self, end: AttemptEnd) {
+    fn end_attempt(&mut self, mut end: AttemptEnd) {
+        let is_weighed = end.outcome == Outcome::Refused(Refusal::Unauthorized) && self.dice.one_in(2);
+        let about_step = end.about_step;
+        if is_weighed {
+            end.hold = Some((Wait::ConnectionBlocked, self.now_ms + 60_000));
+            end.about_step = false;
+        }
         if self.dice.one_in(16) {
             // A person cancels while the request is in flight.
             self.known.cancelled = true;
@@ -364,6 +370,33 @@ impl World {
             self.unknown(lost_ms);
             return self.crash();
         }
+        self.apply(event);
+        if is_weighed {
+            self.weigh(AttemptEnd { about_step, ..end });
+        }
+    }
+
+    /// It becomes known what a 401 was about, unless somebody moved the step meanwhile.
+    fn weigh(&mut self, end: AttemptEnd) {
+        self.now_ms += self.dice.of(&[0, 200, TIMEOUT_MS as i64]);
+        let State::Waiting {
+            reason: Wait::ConnectionBlocked,
+            ..
+        } = self.step.state
+        else {
+            return;
+        };
+        let end = AttemptEnd {
+            at_ms: self.now_ms,
+            hold: None,
+            ..end
+        };
+        let now = self.circumstances();
+        let event = step::after_weighing(&self.step, &end, &self.terms, &self.policy, &now);
+        let Event::Weighed { counted, .. } = event else {
+            panic!("{event:?}")
+        };
+        self.known.counted += u32::from(counted);
         self.apply(event);
     }
 

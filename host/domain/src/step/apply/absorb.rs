@@ -17,10 +17,7 @@ pub(in crate::step) fn absorb_attempt(
 ) -> Step {
     let mut after = step.clone();
     let intent = after.open_intent.take();
-    burn(&mut after, at_ms, counted);
-    if counted {
-        after.attempts = after.attempts.saturating_add(1);
-    }
+    count(&mut after, at_ms, counted);
     match outcome {
         Outcome::Confirmed(Proof::Answered(_) | Proof::FoundAlreadyThere) => after.doubt = None,
         Outcome::Confirmed(Proof::Accepted) => {
@@ -34,6 +31,23 @@ pub(in crate::step) fn absorb_attempt(
         Outcome::Refused(Refusal::Temporary | Refusal::Unauthorized) | Outcome::Unsent => {}
     }
     after
+}
+
+/// What it changes that a refusal was no matter of the connection. Its end was absorbed when it came, as one that counts
+/// nothing.
+pub(in crate::step) fn absorb_verdict(step: &Step, at_ms: i64, counted: bool) -> Step {
+    let mut after = step.clone();
+    if counted {
+        count(&mut after, at_ms, true);
+    }
+    after
+}
+
+fn count(after: &mut Step, at_ms: i64, counted: bool) {
+    burn(after, at_ms, counted);
+    if counted {
+        after.attempts = after.attempts.saturating_add(1);
+    }
 }
 
 /// A new doubt takes the place of an old one, but keeps its beginning; what lookups said before it proves nothing now.
