@@ -2,8 +2,11 @@
 
 use crate::CHAT;
 use oncegate_domain::run;
-use oncegate_tests::{Behaviour, Connection, Destination, Folder, Rule, Service, TestHost, orders};
+use oncegate_tests::{
+    Behaviour, Connection, Destination, Folder, HOOK_SECRET, Rule, Service, TestHost, eventually, orders,
+};
 use serde_json::json;
+use std::time::Duration;
 
 async fn host(flow: &str) -> (Destination, TestHost) {
     let destination = Destination::start([Service::chat()]).await.unwrap();
@@ -66,12 +69,22 @@ async fn what_cannot_be_an_event_is_refused_and_nothing_is_stored() {
             "{answer:?}"
         );
     }
-    let long = format!(r#"{{"order":{{"id":"{}"}}}}"#, "x".repeat(600));
-    assert_eq!(host.deliver("orders", &long).await.status, 400);
-    let huge = format!(r#"{{"order":{{"id":"A-1"}},"x":"{}"}}"#, "x".repeat(2 << 20));
-    assert_eq!(host.deliver("orders", &huge).await.status, 413);
     assert_eq!(host.deliver("nothing-here", ORDER).await.status, 404);
+    // One byte makes the difference.
+    let keyed = |bytes: usize| json!({ "order": { "id": "x".repeat(bytes) } }).to_string();
+    let large = |bytes: usize| {
+        let body = |filler: usize| format!(r#"{{"order":{{"id":"A-1"}},"x":"{}"}}"#, "x".repeat(filler));
+        body(bytes - body(0).len())
+    };
+    for (past, status) in [(keyed(513), 400), (large((1 << 20) + 1), 413)] {
+        let answer = host.deliver("orders", &past).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
     assert_eq!(host.client.get("counts").await["events"], 0);
+    for at in [keyed(512), large(1 << 20)] {
+        let answer = host.deliver("orders", &at).await;
+        assert_eq!(answer.status, 202, "{answer:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,6 +130,34 @@ async fn a_caller_who_wants_the_result_gets_it_and_a_duplicate_gets_the_same() {
         (&told["result"], &json!(true))
     );
     assert_eq!(destination.effects_total(), 1);
+}
+
+/// A caller holds a connection open, and so do we: after a while it is told how things stand, and the run goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_who_wants_the_result_is_kept_for_25_seconds_and_not_longer() {
+    let flow = orders("orders", CHAT).replace("key = ", "respond = \"result\"\nkey = ");
+    let (destination, host) = host(&flow).await;
+    destination.script_next("chat", [Behaviour::retry_after("600")]);
+    let client = host.client.clone();
+    let mut caller = tokio::spawn(async move { client.deliver("orders", Some(HOOK_SECRET), ORDER).await.unwrap() });
+    let run = eventually("the run is there", || async {
+        host.client.get("runs").await["items"][0]["id"]
+            .as_str()
+            .map(str::to_owned)
+    });
+    let run = run.await.parse().unwrap();
+    host.until(run, |view| view.stands("chat") == "waiting").await;
+    host.clock.advance(24_999);
+    let early = tokio::time::timeout(Duration::from_millis(200), &mut caller).await;
+    assert!(early.is_err(), "{early:?}");
+    host.clock.advance(1);
+    let told = caller.await.unwrap();
+    assert_eq!(
+        (told.status, &told.json()["state"]),
+        (202, &json!("waiting")),
+        "{told:?}"
+    );
+    assert_eq!(host.settle(run).await.state(), run::State::Completed);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,7 +9,7 @@ pub fn check(sources: &[Source], violations: &mut Vec<Violation>) {
     let Some(home) = sources.iter().find(|source| source.path == HOME) else {
         return;
     };
-    let others: Vec<&Source> = sources.iter().filter(|source| is_other(source)).collect();
+    let others: Vec<&Source> = sources.iter().filter(is_other).collect();
     for (line, name) in constants(home).filter(|(_, name)| !is_unit(name)) {
         if !others.iter().any(|source| is_named(source, name)) {
             let what = format!("nobody keeps the limit {name}");
