@@ -16,6 +16,7 @@ mod mission;
 mod news;
 mod outbound;
 pub mod people;
+mod reading;
 mod recovery;
 mod scheduler;
 mod settle;
@@ -37,7 +38,6 @@ use crate::catalog::{Approved, Catalog, Limits};
 use crate::clock::SharedClock;
 use crate::credentials::Secrets;
 use crate::egress::Egress;
-use crate::flow::BodyLimits;
 use crate::ledger::{Ledger, LedgerError, RunResult};
 use crate::runtime::Runtime;
 use crate::share::Shares;
@@ -45,7 +45,7 @@ use capacity::{Gate, Gates, Pace};
 use live::{LiveRuns, RunCell};
 use news::News;
 use oncegate_domain::id::Id;
-use oncegate_domain::key::{EventKey, InstallationSecret};
+use oncegate_domain::key::InstallationSecret;
 use oncegate_domain::run;
 use signing::Signer;
 use std::collections::BTreeMap;
@@ -252,42 +252,6 @@ impl Shared {
             self.ledger.take_over(vec![run]).await?;
         }
         self.own_cell(run).await
-    }
-
-    /// The same for a run that this process holds already.
-    async fn own_cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
-        if let Some(cell) = self.live.get(run) {
-            return Ok(Some(cell));
-        }
-        let Some(stored) = self.ledger.run_load(run).await? else {
-            return Ok(None);
-        };
-        let unreadable = |why: String| {
-            tracing::error!(%run, why, "a run cannot be worked on");
-            Abandoned::Ledger(LedgerError::Corrupt {
-                table: "runs",
-                id: run.to_string(),
-                why,
-            })
-        };
-        let flow = self.catalog.flow_at(stored.flow_id, stored.flow_revision).await;
-        let flow = flow.map_err(|error| unreadable(error.to_string()))?;
-        let key = EventKey::from_parts(std::slice::from_ref(&stored.key));
-        let key = key.map_err(|error| unreadable(error.to_string()))?;
-        let body = stored.event.body.parse(&BodyLimits::default());
-        let body = body.map_err(|error| unreadable(error.to_string()))?;
-        Ok(Some(self.live.keep(RunCell::from_stored(stored, flow, key, body))))
-    }
-
-    /// The same, but a run that cannot be read stops nobody else: it is logged, and stays as it is.
-    async fn readable_cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
-        match self.own_cell(run).await {
-            Err(Abandoned::Ledger(LedgerError::Corrupt { table, id, why })) => {
-                tracing::error!(%run, table, id, why, "a run cannot be read, so nothing is done with it");
-                Ok(None)
-            }
-            cell => cell,
-        }
     }
 
     /// The gate of a connection as it is in force; `None`: there is none of this name.

@@ -24,6 +24,9 @@ mod place;
 mod read;
 mod read_audit;
 mod read_catalog;
+mod read_counts;
+mod read_list;
+mod read_page;
 mod read_review;
 mod read_runs;
 mod reads;
@@ -44,6 +47,8 @@ pub use change::*;
 pub use error::LedgerError;
 pub use listed::*;
 pub use read::*;
+pub use read_list::RUNS_SEARCHED_MAX;
+pub use read_page::RUNS_PER_PAGE;
 pub use space::Room;
 pub use write::*;
 
@@ -76,6 +81,7 @@ struct Inner {
     queue: mpsc::Sender<Command>,
     readers: Readers,
     counters: Arc<Counters>,
+    counted: tokio::sync::Mutex<read_counts::Kept>,
     space: Arc<Space>,
     failed: watch::Sender<Option<String>>,
 }
@@ -167,6 +173,7 @@ impl Ledger {
                 queue,
                 readers,
                 counters,
+                counted: tokio::sync::Mutex::default(),
                 space,
                 failed,
             }),

@@ -1,6 +1,7 @@
 //! Is this host well, and what did it do?
 
 use super::{Api, ledger_problem};
+use crate::clock::utc;
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -27,7 +28,7 @@ fn but(count: usize, one: &str, more: &str) -> Option<String> {
     }
 }
 
-/// What is in the ledger, counted.
+/// What is in the ledger, counted; `effects` in the newest runs alone, and `effects_in_runs` says in how many.
 pub(super) async fn counts(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     let counts = api.ledger.counts().await.map_err(ledger_problem)?;
     let runs: Map<String, Value> = counts
@@ -47,6 +48,8 @@ pub(super) async fn counts(State(api): State<Arc<Api>>) -> Result<Json<Value>, P
         "runs": runs,
         "review": review,
         "effects": counts.effects,
+        "effects_in_runs": counts.effects_in_runs,
+        "counted_at": utc(counts.counted_ms),
         "writer": api.ledger.writer_counts(),
         "blocked": api.executor.blocked().into_keys().collect::<Vec<_>>(),
         "in_memory": api.executor.seated(),
@@ -54,7 +57,7 @@ pub(super) async fn counts(State(api): State<Arc<Api>>) -> Result<Json<Value>, P
     })))
 }
 
-/// What the ledger's writer did since this host came up. Costs nothing, while the counts read the whole ledger.
+/// What the ledger's writer did since this host came up. Costs nothing: no question to the ledger.
 pub(super) async fn writer(State(api): State<Arc<Api>>) -> Json<Value> {
     Json(json!(api.ledger.writer_counts()))
 }

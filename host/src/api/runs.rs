@@ -3,6 +3,7 @@
 use super::extract::{Asked, Sent};
 use super::guard::Caller;
 use super::{Api, PageQuery, decision_problem, id, ledger_problem, view};
+use crate::clock::utc;
 use crate::ledger::RunFilter;
 use crate::problem::Problem;
 use axum::extract::{Path, State};
@@ -39,7 +40,12 @@ pub(super) async fn list(State(api): State<Arc<Api>>, Asked(query): Asked<ListQu
         limit: query.limit,
     };
     let items = api.ledger.run_list(filter, page.into()).await.map_err(ledger_problem)?;
-    Ok(Json(view::items(items.items.iter().map(view::run), items.next)))
+    let mut shown = view::items(items.items.iter().map(view::run), items.next);
+    // A search that stopped at its bound must not look like one that found nothing: `next` goes on from there.
+    if let Some(stopped) = items.stopped {
+        shown["stopped"] = json!({ "runs": stopped.items, "back_to": utc(stopped.back_to_ms) });
+    }
+    Ok(Json(shown))
 }
 
 pub(super) async fn show(State(api): State<Arc<Api>>, Path(text): Path<String>) -> Result<Json<Value>, Problem> {

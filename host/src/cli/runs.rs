@@ -50,8 +50,7 @@ pub fn run(place: &Place, command: &RunCommand) -> anyhow::Result<()> {
             listing,
         } => {
             let filter = [("state", state.clone()), ("flow", flow.clone()), ("text", text.clone())];
-            let pairs: Vec<_> = filter.into_iter().chain(listing.pairs()).collect();
-            let answer = client.get(&format!("runs?{}", query(&pairs)))?;
+            let answer = search(&client, filter.into_iter().chain(listing.pairs()).collect())?;
             print(&answer, listing.json, list);
         }
         RunCommand::Show { run, json } => {
@@ -64,6 +63,20 @@ pub fn run(place: &Place, command: &RunCommand) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A search of the host ends at a bound. While nothing was found it goes on from there, so that whoever looks for an old run
+/// need not.
+fn search(client: &Client, mut pairs: Vec<(&'static str, Option<String>)>) -> anyhow::Result<Value> {
+    loop {
+        let answer = client.get(&format!("runs?{}", query(&pairs)))?;
+        let next = answer["next"].as_str().filter(|_| answer["stopped"].is_object());
+        let (Some(next), None) = (next, items(&answer).next()) else {
+            return Ok(answer);
+        };
+        pairs.retain(|(name, _)| *name != "after");
+        pairs.push(("after", Some(next.to_owned())));
+    }
 }
 
 fn list(answer: &Value) -> String {
@@ -79,7 +92,22 @@ fn list(answer: &Value) -> String {
             ]
         })
         .collect();
-    table(&["RUN", "FLOW", "KEY", "ABOUT", "STATE", "SINCE"], &rows) + &super::more(answer)
+    table(&["RUN", "FLOW", "KEY", "ABOUT", "STATE", "SINCE"], &rows) + &further(answer)
+}
+
+/// How to see more: a full page has a next one, a search that stopped may find more further back.
+fn further(answer: &Value) -> String {
+    let (stopped, Some(next)) = (&answer["stopped"], answer["next"].as_str()) else {
+        return super::more(answer);
+    };
+    if !stopped.is_object() {
+        return super::more(answer);
+    }
+    let back_to = escape(text(stopped, "back_to"));
+    format!(
+        "Looked back to {back_to}; there may be more before: add --after {}\n",
+        escape(next)
+    )
 }
 
 /// The business words of a run.
@@ -232,6 +260,16 @@ Run 01J of website-lead (revision 3)
       at the destination: 4711
 ";
         assert_eq!(story(&run), expected);
+    }
+
+    #[test]
+    fn a_search_that_stopped_says_how_far_it_looked_and_how_to_go_on() {
+        let mut answer = json!({ "items": [], "next": "01J" });
+        assert!(list(&answer).ends_with("There is more: add --after 01J\n"));
+        answer["stopped"] = json!({ "runs": 5000, "back_to": "2026-01-01T00:00:00Z" });
+        let said = "Looked back to 2026-01-01T00:00:00Z; there may be more before: add --after 01J\n";
+        assert!(list(&answer).ends_with(said));
+        assert!(!list(&json!({ "items": [], "next": null })).contains("--after"));
     }
 
     #[test]

@@ -2,9 +2,12 @@
 //! section 5): an intent without evidence may have been sent; without an intent nothing was.
 
 use super::Shared;
+use super::live::RunCell;
 use super::settle::{Abandoned, Change};
 use crate::ledger::{AttemptEnd, ConnectionWait, UnderWay};
+use futures::future::join_all;
 use oncegate_domain::evidence::Evidence;
+use oncegate_domain::id::Id;
 use oncegate_domain::outcome::Outcome;
 use oncegate_domain::step::{self, Wait};
 use std::sync::Arc;
@@ -19,22 +22,27 @@ pub async fn recover(shared: &Arc<Shared>) -> Result<usize, Abandoned> {
     let mut after = None;
     let mut found = 0;
     loop {
-        let page = shared.ledger.under_way(after.as_ref(), PAGE).await?;
+        let page = shared.ledger.under_way(after, PAGE).await?;
         shared.own(page.iter().map(|under_way| under_way.step)).await?;
-        for under_way in &page {
-            found += usize::from(settle(shared, under_way).await?);
+        let runs: Vec<Id> = page.iter().map(|under_way| under_way.step.run).collect();
+        let cells = shared.readable_cells(&runs).await?;
+        // Together, so that the ledger commits them together: one after the other, each would wait for the disk.
+        let settling = page.iter().filter_map(|under_way| {
+            let cell = cells.get(&under_way.step.run)?;
+            Some(settle(shared, cell, under_way))
+        });
+        for settled in join_all(settling).await {
+            found += usize::from(settled?);
         }
-        if page.len() < PAGE as usize {
-            return Ok(found);
+        match page.last() {
+            Some(last) if page.len() == PAGE as usize => after = Some(last.step.id),
+            Some(_) | None => return Ok(found),
         }
-        after = page.into_iter().next_back();
     }
 }
 
-async fn settle(shared: &Arc<Shared>, UnderWay { step: due, open, .. }: &UnderWay) -> Result<bool, Abandoned> {
-    let Some(cell) = shared.readable_cell(due.run).await? else {
-        return Ok(false);
-    };
+async fn settle(shared: &Arc<Shared>, cell: &Arc<RunCell>, under_way: &UnderWay) -> Result<bool, Abandoned> {
+    let UnderWay { step: due, open } = under_way;
     let steps = cell.steps.lock().await.clone();
     let Some(index) = steps.iter().position(|live| live.id == due.id) else {
         return Ok(false);
@@ -62,7 +70,7 @@ async fn settle(shared: &Arc<Shared>, UnderWay { step: due, open, .. }: &UnderWa
         attempt: Some(attempt),
         ..Change::of(event).with_error(why)
     };
-    shared.settle(&cell, index, change).await?;
+    shared.settle(cell, index, change).await?;
     Ok(true)
 }
 

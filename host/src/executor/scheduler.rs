@@ -15,7 +15,7 @@ use super::blocking::Found;
 use super::capacity::{Admission, Slot};
 use super::live::{LiveStep, RunCell};
 use super::settle::Abandoned;
-use crate::ledger::DueStep;
+use crate::ledger::{DueStep, RUNS_PER_PAGE};
 use crate::share::Share;
 use oncegate_domain::id::Id;
 use seats::{Room, SEATED_AHEAD_MS, SEATS_PER_CONNECTION, Seat};
@@ -211,9 +211,14 @@ impl Shared {
             let is_full = unseated.len() > free;
             unseated.truncate(free);
             self.own(unseated.iter().copied()).await?;
-            for due in unseated {
-                if let Some(cell) = self.readable_cell(due.run).await? {
-                    self.offer(&cell, &(due.id, connection.to_owned()), None);
+            // The oldest begin while the others are still read.
+            for part in unseated.chunks(RUNS_PER_PAGE) {
+                let runs: Vec<Id> = part.iter().map(|due| due.run).collect();
+                let cells = self.readable_cells(&runs).await?;
+                for due in part {
+                    if let Some(cell) = cells.get(&due.run) {
+                        self.offer(cell, &(due.id, connection.to_owned()), None);
+                    }
                 }
             }
             if is_full {

@@ -10,6 +10,7 @@ use crate::catalog::Approved;
 use crate::flow::StepPlan;
 use crate::ledger::{DueStep, PAGE_ITEMS_MAX};
 use oncegate_domain::doubt::Circumstances;
+use oncegate_domain::id::Id;
 use oncegate_domain::limits;
 use oncegate_domain::step::{self, Event, IllegalTransition, State, Wait};
 use std::sync::Arc;
@@ -87,11 +88,13 @@ impl Shared {
         let after = after.map(|last| last.cursor());
         let page = self.ledger.waiting_steps(connection, now_ms, after).await?;
         self.own(page.iter().copied()).await?;
+        let runs: Vec<Id> = page.iter().map(|due| due.run).collect();
+        let cells = self.readable_cells(&runs).await?;
         for due in &page {
-            let Some(cell) = self.readable_cell(due.run).await? else {
+            let Some(cell) = cells.get(&due.run) else {
                 continue;
             };
-            match self.wait_no_longer(&cell, *due).await {
+            match self.wait_no_longer(cell, *due).await {
                 // It goes on already.
                 Ok(()) | Err(Abandoned::Overtaken(_) | Abandoned::Illegal(_)) => {}
                 Err(error @ Abandoned::Ledger(_)) => return Err(error),

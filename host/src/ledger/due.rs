@@ -26,17 +26,34 @@ pub(super) const BACKLOGS: &str = "WITH RECURSIVE waiting(connection) AS (
     SELECT connection, (SELECT MIN(steps.due_ms) FROM steps
         WHERE steps.due_ms IS NOT NULL AND steps.connection = waiting.connection)
     FROM waiting WHERE connection IS NOT NULL";
-/// An intent leaves a step in one of these two states until its end is stored.
-pub(super) const UNDER_WAY: &str = "SELECT steps.id, steps.run_id, steps.connection, steps.due_ms, steps.epoch,
+/// An intent leaves a step in one of these two states until its end is stored. They have an index of their own: a start must
+/// not read the whole backlog to find them.
+pub(super) const UNDER_WAY: &str = "SELECT steps.id, steps.run_id, steps.due_ms, steps.epoch,
       attempts.number, attempts.kind, attempts.intent_ms, attempts.send_by_ms, attempts.epoch
     FROM steps JOIN attempts ON attempts.step_id = steps.id AND attempts.number = (
       SELECT MAX(latest.number) FROM attempts AS latest
       WHERE latest.step_id = steps.id AND latest.intent_ms IS NOT NULL AND latest.ended_ms IS NULL)
-    WHERE steps.due_ms IS NOT NULL AND steps.state IN ('processing', 'cancelling')
-      AND (steps.connection, steps.due_ms, steps.id) > (?1, ?2, ?3)
-    ORDER BY steps.connection, steps.due_ms, steps.id LIMIT ?4";
-pub(super) const WAITS: &str = "SELECT connection, wait_reason, MAX(due_ms), MAX(last_error) FROM steps
-    WHERE due_ms IS NOT NULL AND state = 'waiting' GROUP BY connection, wait_reason";
+    WHERE steps.state IN ('processing', 'cancelling') AND steps.due_ms IS NOT NULL AND steps.id > ?1
+    ORDER BY steps.id LIMIT ?2";
+/// From one connection to the next by the index of waiting steps, and in each to the three reasons that are about the
+/// connection: however many steps wait, few are read. Why it waits is what some of the first ones were told; a step that
+/// came later may have been told nothing.
+pub(super) const WAITS: &str = "WITH RECURSIVE waiting(connection) AS (
+      SELECT MIN(connection) FROM steps WHERE state = 'waiting'
+      UNION ALL
+      SELECT (SELECT MIN(steps.connection) FROM steps
+        WHERE steps.state = 'waiting' AND steps.connection > waiting.connection)
+      FROM waiting WHERE waiting.connection IS NOT NULL),
+    reasons(reason) AS (VALUES ('rate_limited'), ('breaker_open'), ('connection_blocked')),
+    found(connection, reason, until_ms) AS (
+      SELECT waiting.connection, reasons.reason, (SELECT MAX(steps.due_ms) FROM steps
+        WHERE steps.state = 'waiting' AND steps.connection = waiting.connection AND steps.wait_reason = reasons.reason)
+      FROM waiting CROSS JOIN reasons WHERE waiting.connection IS NOT NULL)
+    SELECT connection, reason, until_ms, (SELECT MAX(told.last_error) FROM (
+        SELECT steps.last_error FROM steps
+        WHERE steps.state = 'waiting' AND steps.connection = found.connection AND steps.wait_reason = found.reason
+        ORDER BY steps.due_ms LIMIT 100) AS told)
+    FROM found WHERE until_ms IS NOT NULL";
 pub(super) const LAST_INTENT: &str = "SELECT attempts.number, attempts.kind, attempts.intent_ms, attempts.send_by_ms,
       attempts.send_by_boot_ms, attempts.epoch, attempts.connector_digest, attempts.connection,
       attempts.connection_revision, attempts.origin, attempts.account, attempts.action, steps.input,
@@ -109,25 +126,17 @@ pub(super) async fn backlogs(conn: &mut Conn<'_>) -> Result<Vec<(String, i64)>> 
 }
 
 /// Steps with an open intent, after this one.
-pub(super) async fn under_way(conn: &mut Conn<'_>, after: Option<&UnderWay>, limit: u32) -> Result<Vec<UnderWay>> {
-    let (connection, cursor) = after.map_or_else(
-        || ("", DueCursor::first()),
-        |after| (after.connection.as_str(), after.step.cursor()),
-    );
+pub(super) async fn under_way(conn: &mut Conn<'_>, after: Option<Id>, limit: u32) -> Result<Vec<UnderWay>> {
     let values = vec![
-        Value::text(connection),
-        Value::int(cursor.due_ms),
-        Value::id(cursor.step),
+        Value::id(after.unwrap_or(Id::from_bytes([0; 16]))),
         Value::number(limit.clamp(1, super::PAGE_ITEMS_MAX)),
     ];
     let step = |row: Row| {
         row.decode("steps", |row| {
-            let (id, run, connection) = (row.id()?, row.id()?, row.text()?);
             Ok(UnderWay {
-                connection,
                 step: DueStep {
-                    id,
-                    run,
+                    id: row.id()?,
+                    run: row.id()?,
                     due_ms: row.int()?,
                     epoch: row.int()?,
                 },
@@ -144,7 +153,7 @@ pub(super) async fn under_way(conn: &mut Conn<'_>, after: Option<&UnderWay>, lim
     conn.query(UNDER_WAY, values).await?.into_iter().map(step).collect()
 }
 
-/// What the steps of each connection wait for, each reason with the latest end.
+/// Which connections have steps that wait because of the connection, each reason with the latest end.
 pub(super) async fn waits(conn: &mut Conn<'_>) -> Result<Vec<ConnectionWait>> {
     let wait = |row: Row| {
         row.decode("steps", |row| {

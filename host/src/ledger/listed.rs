@@ -193,9 +193,11 @@ pub struct StoredToken {
     pub created_ms: i64,
 }
 
-/// What is in the ledger, counted. Reads every run: for the demo and for rare scrapes, not for a hot path.
+/// What is in the ledger, counted.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
+    /// As of when: where a long backlog makes counting slow, one count serves for a while.
+    pub counted_ms: i64,
     /// Deliveries taken in, duplicates and conflicts among them.
     pub events: u64,
     /// Runs by state.
@@ -204,8 +206,10 @@ pub struct Counts {
     pub duplicates: u64,
     /// Deliveries under a used key with another content.
     pub conflicts: u64,
-    /// Completed steps by flow, step, connection and action.
+    /// Completed steps by flow, step, connection and action, in the newest runs alone.
     pub effects: Vec<EffectCount>,
+    /// In how many of the newest runs the effects were counted.
+    pub effects_in_runs: u64,
     /// Open review items by reason (`conflict`, or the step's reason).
     pub review: Vec<(String, u64)>,
 }

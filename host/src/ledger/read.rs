@@ -29,13 +29,24 @@ impl Default for Page {
     }
 }
 
-/// One part of a listing, newest first.
+/// One part of a listing, newest first. It may be empty where a search stopped at its bound.
 #[derive(Clone, Debug, Serialize)]
 pub struct Items<T> {
     /// The part.
     pub items: Vec<T>,
     /// Where the next part begins; `None`: this was the last.
     pub next: Option<Id>,
+    /// The search ended here at its bound and not because the part is full: what it looks for may be further back.
+    pub stopped: Option<LookedThrough>,
+}
+
+/// How far a search went that ended at its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LookedThrough {
+    /// So many were looked at.
+    pub items: u32,
+    /// When the last of them was made.
+    pub back_to_ms: i64,
 }
 
 /// This installation.
@@ -244,13 +255,11 @@ impl DueCursor {
 pub struct UnderWay {
     /// The step.
     pub step: DueStep,
-    /// Its connection.
-    pub connection: String,
     /// The intent.
     pub open: OpenIntent,
 }
 
-/// Steps of a connection wait.
+/// Steps of a connection wait because of the connection: for its rate limit, its breaker or its credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionWait {
     /// The connection.
@@ -259,7 +268,7 @@ pub struct ConnectionWait {
     pub reason: Wait,
     /// Until when, the last of them.
     pub until_ms: i64,
-    /// What one of them was told, in words.
+    /// What one of the first of them was told, in words.
     pub why: Option<String>,
 }
 

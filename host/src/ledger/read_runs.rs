@@ -1,11 +1,8 @@
-//! Runs: as the executor loads them, as people list and read them.
+//! Runs, one at a time: what people read of one, and its result.
 
-use super::rows::{Row, run_is_final, run_state_word};
-use super::sqlite::{Conn, Sql, Value};
-use super::{
-    Delivery, Items, Page, RunDetail, RunFilter, RunResult, RunSummary, StoredAttempt, StoredEvent, StoredRun,
-    StoredStep,
-};
+use super::rows::{Bad, Row, run_is_final};
+use super::sqlite::{Conn, Value};
+use super::{Delivery, RunDetail, RunResult, RunSummary, StoredAttempt, StoredEvent, StoredStep};
 use super::{PAGE_ITEMS_MAX, Result, read_audit, read_review};
 use super::{Place, StoredRequest};
 use crate::flow::RawBody;
@@ -32,30 +29,14 @@ pub(super) const AGAIN: &str = "SELECT id, received_ms, source, verified_by, kin
 pub(super) const RESULT: &str = "SELECT steps.id, runs.state, steps.name, steps.role, steps.output
     FROM runs JOIN steps ON steps.run_id = runs.id WHERE runs.id = ?1 ORDER BY steps.ordinal";
 
-/// A run with what the executor needs to go on.
-pub(super) async fn load(conn: &mut Conn<'_>, run: Id) -> Result<Option<StoredRun>> {
-    let Some((summary, flow_revision, event)) = summary(conn, run).await? else {
-        return Ok(None);
-    };
-    Ok(Some(StoredRun {
-        id: summary.id,
-        flow_id: summary.flow_id,
-        flow_revision,
-        key: summary.key,
-        state: summary.state,
-        created_ms: summary.created_ms,
-        event: event_of(conn, event).await?,
-        steps: steps(conn, run).await?,
-    }))
-}
-
 async fn summary(conn: &mut Conn<'_>, run: Id) -> Result<Option<(RunSummary, u32, Id)>> {
     let row = conn.query(SUMMARY, vec![Value::id(run)]).await?.pop();
     let read = |row: Row| row.decode("runs", |row| Ok((read_summary(row)?, row.small()?, row.id()?)));
     row.map(read).transpose()
 }
 
-fn read_summary(row: &mut Row) -> std::result::Result<RunSummary, super::rows::Bad> {
+/// A run as listed, from the first nine cells of [`SUMMARY`].
+pub(super) fn read_summary(row: &mut Row) -> std::result::Result<RunSummary, Bad> {
     Ok(RunSummary {
         id: row.id()?,
         flow_id: row.id()?,
@@ -76,21 +57,24 @@ pub(super) async fn event_of(conn: &mut Conn<'_>, event: Id) -> Result<StoredEve
         what: "event",
         id: event.to_string(),
     };
-    row.ok_or_else(missing)?.decode("events", |row| {
-        Ok(StoredEvent {
-            id: row.id()?,
-            received_ms: row.int()?,
-            source: row.text()?,
-            verified_by: row.text()?,
-            signed_digest: row.opt_digest()?,
-            headers: row.json()?,
-            query: row.json()?,
-            body: RawBody {
-                content_type: row.text()?,
-                encoding: row.word()?,
-                bytes: row.bytes()?,
-            },
-        })
+    row.ok_or_else(missing)?.decode("events", read_event)
+}
+
+/// An event, from the cells of [`EVENT`].
+pub(super) fn read_event(row: &mut Row) -> std::result::Result<StoredEvent, Bad> {
+    Ok(StoredEvent {
+        id: row.id()?,
+        received_ms: row.int()?,
+        source: row.text()?,
+        verified_by: row.text()?,
+        signed_digest: row.opt_digest()?,
+        headers: row.json()?,
+        query: row.json()?,
+        body: RawBody {
+            content_type: row.text()?,
+            encoding: row.word()?,
+            bytes: row.bytes()?,
+        },
     })
 }
 
@@ -99,7 +83,8 @@ async fn steps(conn: &mut Conn<'_>, run: Id) -> Result<Vec<StoredStep>> {
     rows.into_iter().map(step).collect()
 }
 
-fn step(row: Row) -> Result<StoredStep> {
+/// A step, from the cells of [`STEPS`].
+pub(super) fn step(row: Row) -> Result<StoredStep> {
     row.decode("steps", |row| {
         Ok(StoredStep {
             id: row.id()?,
@@ -249,79 +234,4 @@ pub(super) async fn result(conn: &mut Conn<'_>, run: Id) -> Result<Option<RunRes
         finished: run_is_final(state),
         outputs: Json::Object(outputs),
     }))
-}
-
-/// The listing's statement and values: only the conditions that were asked for, so that each finds its index.
-pub(super) fn list_query(filter: &RunFilter, page: Page) -> (String, Vec<Value<'static>>) {
-    let mut sql = String::from(
-        "SELECT runs.id, runs.flow_id, flows.name, runs.event_key, runs.context, runs.state, runs.duplicates,
-           runs.created_ms, runs.finished_ms
-         FROM runs JOIN flows ON flows.id = runs.flow_id WHERE TRUE",
-    );
-    let mut values = Vec::new();
-    let mut and = |condition: &str, value: Value<'static>| {
-        values.push(value);
-        sql.push_str(" AND ");
-        sql.push_str(&condition.replace('#', &format!("?{}", values.len())));
-    };
-    if let Some(after) = page.after {
-        and("runs.id < #", Value::id(after));
-    }
-    if let Some(flow_id) = filter.flow_id {
-        and("runs.flow_id = #", Value::id(flow_id));
-    }
-    match filter.state {
-        None => {}
-        Some(run::State::Completed) => and("runs.state = #", Value::text("completed")),
-        // Said twice, so that the index of runs that are not completed is used.
-        Some(state) => and(
-            "runs.state <> 'completed' AND runs.state = #",
-            Value::text(run_state_word(state)),
-        ),
-    }
-    if let Some(text) = &filter.text {
-        let pattern = Value::text(contains(text));
-        and(
-            "(runs.event_key LIKE # ESCAPE '\\' OR runs.context LIKE # ESCAPE '\\')",
-            pattern,
-        );
-    }
-    and("TRUE ORDER BY runs.id DESC LIMIT #", Value::number(limit(page) + 1));
-    (sql, values)
-}
-
-/// A LIKE pattern for texts that contain this one.
-fn contains(text: &str) -> String {
-    let mut pattern = String::from("%");
-    for letter in text.chars() {
-        if matches!(letter, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern.push('%');
-    pattern
-}
-
-/// How many items a page has.
-pub(super) fn limit(page: Page) -> u32 {
-    page.limit.clamp(1, PAGE_ITEMS_MAX)
-}
-
-/// A page out of one row more than fits: that one tells whether there is a next page.
-pub(super) fn paged<T>(mut items: Vec<T>, page: Page, id: impl Fn(&T) -> Id) -> Items<T> {
-    let more = items.len() > limit(page) as usize;
-    items.truncate(limit(page) as usize);
-    Items {
-        next: items.last().filter(|_| more).map(id),
-        items,
-    }
-}
-
-/// Runs, newest first.
-pub(super) async fn list(conn: &mut Conn<'_>, filter: &RunFilter, page: Page) -> Result<Items<RunSummary>> {
-    let (sql, values) = list_query(filter, page);
-    let rows = conn.query(Sql::Built(sql.into()), values).await?;
-    let read = rows.into_iter().map(|row| row.decode("runs", read_summary));
-    Ok(paged(read.collect::<Result<_>>()?, page, |run: &RunSummary| run.id))
 }

@@ -1,12 +1,18 @@
 //! The reads: each in a snapshot of its own, beside the writer.
 
 use super::*;
+use crate::clock::monotonic_ns;
 
 /// Reads.
 impl Ledger {
     /// A run as the executor needs it.
     pub async fn run_load(&self, run: Id) -> Result<Option<StoredRun>> {
-        self.noted(read_runs::load(&mut self.snapshot().await?.conn(), run).await)
+        Ok(self.runs_load(&[run]).await?.pop())
+    }
+
+    /// The runs of these ids that there are, in no order; at most [`RUNS_PER_PAGE`]. One that cannot be read fails the page.
+    pub async fn runs_load(&self, runs: &[Id]) -> Result<Vec<StoredRun>> {
+        self.noted(read_page::load(&mut self.snapshot().await?.conn(), runs).await)
     }
 
     /// The recorded intent of a step with the highest number; `None`: nothing was ever about to be sent.
@@ -37,12 +43,12 @@ impl Ledger {
         self.noted(due::backlogs(&mut self.snapshot().await?.conn()).await)
     }
 
-    /// Steps that were under way when the host stopped: each has an intent without an end.
-    pub async fn under_way(&self, after: Option<&UnderWay>, limit: u32) -> Result<Vec<UnderWay>> {
+    /// Steps that were under way when the host stopped, oldest first: each has an intent without an end.
+    pub async fn under_way(&self, after: Option<Id>, limit: u32) -> Result<Vec<UnderWay>> {
         self.noted(due::under_way(&mut self.snapshot().await?.conn(), after, limit).await)
     }
 
-    /// What the steps of each connection wait for.
+    /// Which connections have steps that wait because of the connection, and why. However many there are, few are read.
     pub async fn waits(&self) -> Result<Vec<ConnectionWait>> {
         self.noted(due::waits(&mut self.snapshot().await?.conn()).await)
     }
@@ -79,9 +85,9 @@ impl Ledger {
         self.noted(read_runs::result(&mut self.snapshot().await?.conn(), run).await)
     }
 
-    /// Runs, newest first.
+    /// Runs, newest first. What passes over runs looks at [`RUNS_SEARCHED_MAX`] at most, and says so where that ends it.
     pub async fn run_list(&self, filter: RunFilter, page: Page) -> Result<Items<RunSummary>> {
-        self.noted(read_runs::list(&mut self.snapshot().await?.conn(), &filter, page).await)
+        self.noted(read_list::list(&mut self.snapshot().await?.conn(), &filter, page).await)
     }
 
     /// A run with all that is known of it.
@@ -139,8 +145,16 @@ impl Ledger {
         self.noted(read_catalog::tokens(&mut self.snapshot().await?.conn()).await)
     }
 
-    /// What is in the ledger, counted.
+    /// What is in the ledger, counted, as of [`Counts::counted_ms`]. One at a time: who comes meanwhile gets the same count.
     pub async fn counts(&self) -> Result<Counts> {
-        self.noted(read_audit::counts(&mut self.snapshot().await?.conn()).await)
+        let mut kept = self.inner.counted.lock().await;
+        if let Some(counts) = kept.get() {
+            return Ok(counts.clone());
+        }
+        let begun_ns = monotonic_ns();
+        let now_ms = self.inner.clock.now_ms();
+        let counts = self.noted(read_counts::counts(&mut self.snapshot().await?.conn(), now_ms).await)?;
+        kept.keep(&counts, begun_ns);
+        Ok(counts)
     }
 }

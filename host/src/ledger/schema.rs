@@ -7,7 +7,7 @@ use oncegate_domain::id::Id;
 use oncegate_domain::key::InstallationSecret;
 
 /// Every migration, oldest first. Released ones are never changed.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied_ms BIGINT NOT NULL)";
 

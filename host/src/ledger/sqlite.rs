@@ -26,6 +26,12 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 const STATEMENTS_MAX: usize = 200;
 const PAGES_MAX: u32 = 4_294_967_294;
 
+/// How many rows these tables have ever had, found at the end of each and not by counting: SQLite numbers the rows of a table
+/// without gaps, and from these none is ever deleted. (Were old ones, this would still be how many there were.)
+pub(super) const EVENTS_EVER: &str = "SELECT COALESCE(MAX(rowid), 0) FROM events";
+/// The same.
+pub(super) const RUNS_EVER: &str = "SELECT COALESCE(MAX(rowid), 0) FROM runs";
+
 /// A value for a placeholder. Each kind has its own null, which other backends need.
 #[derive(Clone, Debug)]
 pub(super) enum Value<'a> {

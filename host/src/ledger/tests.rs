@@ -4,6 +4,7 @@
 
 mod catalog;
 mod events;
+mod many;
 mod on_sqlite;
 mod people;
 mod plans;

@@ -23,6 +23,7 @@ mod hooks;
 mod hostile_neighbours;
 mod killed;
 mod killed_in_each_state;
+mod large_backlog;
 mod late_commits;
 mod long_outages;
 mod lost_answers;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::ledger::sqlite::Sql;
 use crate::ledger::{accept as a, due, finish as f, intend as i, read_audit, read_catalog, read_review, read_runs};
+use crate::ledger::{read_counts, read_list, read_page, sqlite};
 
 /// The plan of a statement, one line per node.
 async fn plan(house: &House, sql: &str) -> String {
@@ -35,6 +36,8 @@ async fn check(house: &House, sql: &str, expected: &[&str]) {
         "audit",
         "latest",
         "tokens",
+        "newest",
+        "again",
     ] {
         assert!(!plan.contains(&format!("SCAN {table}")), "{sql}\n{plan}");
     }
@@ -79,9 +82,12 @@ async fn every_frequent_read_uses_an_index() {
             &["USING INDEX steps_due (connection=? AND (due_ms,id)>(?,?))"],
         ),
         (due::BACKLOGS, &["INDEX steps_due"]),
-        (due::UNDER_WAY, &["USING INDEX steps_due"]),
+        (due::UNDER_WAY, &["USING INDEX steps_under_way"]),
+        (due::WAITS, &["INDEX steps_waiting"]),
         (due::LAST_INTENT, &["SEARCH attempts"]),
         (i::LATER_INTENT, &["INDEX attempts_natural"]),
+        (&read_page::RUNS, &["SEARCH runs", "SEARCH events"]),
+        (&read_page::STEPS, &["SEARCH steps"]),
         (read_runs::SUMMARY, &["SEARCH runs"]),
         (read_runs::EVENT, &["SEARCH events"]),
         (read_runs::STEPS, &["SEARCH steps"]),
@@ -101,21 +107,54 @@ async fn every_frequent_read_uses_an_index() {
     }
 }
 
+/// In their own order, so that a page ends where it is full and a search where it has to.
 #[tokio::test]
-async fn listings_of_what_is_not_completed_read_nothing_else() {
+async fn listings_read_runs_in_order_and_no_further_than_they_must() {
     let house = house().await;
-    let filter = RunFilter {
-        state: Some(run::State::NeedsReview),
-        ..RunFilter::default()
-    };
-    let (sql, _) = read_runs::list_query(&filter, Page::default());
-    check(&house, &sql, &["INDEX runs_not_completed"]).await;
+    let by_id = "runs USING INDEX sqlite_autoindex_runs_1 (id>? AND id<?)";
+    let bound = "runs USING COVERING INDEX sqlite_autoindex_runs_1 (id<?)";
+    for (sql, expected) in [
+        (read_list::ANY, [by_id].as_slice()),
+        (
+            read_list::NOT_COMPLETED,
+            &["runs USING INDEX runs_not_completed (state=? AND id>? AND id<?)"],
+        ),
+        (read_list::BOUND, &[bound]),
+        (
+            read_list::BOUND_NOT_COMPLETED,
+            &["runs USING COVERING INDEX runs_not_completed (state=? AND id<?)"],
+        ),
+    ] {
+        check(&house, sql, expected).await;
+    }
 }
 
-/// Once, at start: all unfinished steps, and none that is finished.
+/// History by its last row, the rest by indexes that hold nothing of it; effects in some of the newest runs.
 #[tokio::test]
-async fn what_steps_wait_for_is_read_from_the_index_of_unfinished_ones() {
+async fn counting_reads_no_history() {
     let house = house().await;
-    let plan = plan(&house, due::WAITS).await;
-    assert!(plan.contains("SCAN steps USING INDEX steps_due"), "{plan}");
+    check(&house, sqlite::RUNS_EVER, &["SEARCH runs"]).await;
+    check(&house, sqlite::EVENTS_EVER, &["SEARCH events"]).await;
+    check(&house, read_counts::CONFLICTS, &["INDEX review_event (event_id>?)"]).await;
+    for (sql, index) in [
+        (
+            read_counts::NOT_COMPLETED,
+            "SCAN runs USING COVERING INDEX runs_not_completed",
+        ),
+        (
+            read_counts::OPEN_ITEMS,
+            "SCAN review_items USING COVERING INDEX review_open_reason",
+        ),
+    ] {
+        let plan = plan(&house, sql).await;
+        assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{plan}");
+    }
+    let plan = plan(&house, read_counts::EFFECTS).await;
+    for part in [
+        "SEARCH runs USING INDEX",
+        "SEARCH newest USING COVERING INDEX",
+        "SEARCH steps USING INDEX",
+    ] {
+        assert!(plan.contains(part), "{part} is not in\n{plan}");
+    }
 }
