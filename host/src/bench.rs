@@ -5,12 +5,15 @@
 //! It must not know how a host works inside: it reads what the API, the kernel and the ledger's file format tell anybody.
 
 mod alone;
+mod backlog;
 mod child;
 pub mod destination;
 mod disk;
 mod figures;
+mod fill;
 mod framing;
 mod installation;
+mod listings;
 pub mod load;
 mod percentile;
 mod process;
@@ -23,8 +26,10 @@ mod watched;
 pub use child::{DESTINATION, LOAD};
 
 use disk::Disk;
+use figures::Row;
 use serde_json::{Value, json};
-use stage::Stage;
+use stage::{FIRST, Stage};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -39,8 +44,10 @@ pub struct BenchOptions {
     pub steps: Vec<u64>,
     /// Webhooks under way at the same time.
     pub concurrency: Vec<usize>,
-    /// Finished events in the ledger before the first row.
+    /// Finished events in the ledger before the first row; each row is then played on a fresh ledger as well.
     pub history: u64,
+    /// Events that wait when a host comes up; 0: that is not measured.
+    pub backlog: u64,
     /// Where the ledger lies for the time; `None`: where temporary files lie.
     pub dir: Option<PathBuf>,
     /// Print one line of JSON instead of a table.
@@ -80,26 +87,32 @@ fn run(folder: &Path, options: &BenchOptions) -> anyhow::Result<bool> {
     let disk = Disk::measure(folder)?;
     say(&report::disk(&disk, folder));
     say("Compiling the connectors …");
-    let mut stage = Stage::set(folder.to_owned(), &options.steps)?;
-    let mut good = true;
-    if options.history > 0 {
-        say(&format!("Filling the ledger with {} events …", options.history));
-        let left = |left: u64| say(&format!("  {left} to go"));
-        let steps = options.steps.first().copied().unwrap_or(1);
-        good &= stage.history(steps, options.history, left)?;
-    }
-    say(&format!("\n{}", report::head()));
+    // The backlog's flow is that of one step.
+    let flows: BTreeSet<u64> = options.steps.iter().copied().chain([1]).collect();
+    let mut stage = Stage::set(folder.to_owned(), &flows)?;
+    let mut good = fill(&mut stage, options, &say)?;
     let mut lines = Vec::new();
-    for steps in &options.steps {
-        for concurrency in &options.concurrency {
-            let row = stage.row(*steps, *concurrency, options.events, options.sending_ms_max)?;
-            say(&report::row(&row));
-            good &= row.is_good();
-            lines.push(with_disk(serde_json::to_value(&row)?, &disk));
+    good &= rows(&mut stage, options, &say, |row| {
+        lines.push(with_disk(serde_json::to_value(row)?, &disk));
+        Ok(())
+    })?;
+    if options.history > 0 {
+        let rows = stage.listings()?;
+        say(&format!("\n{}", report::listings(&rows)));
+        for row in rows {
+            lines.push(serde_json::to_value(row)?);
         }
     }
     let idle = stage.idle()?;
     say(&format!("\n{}", report::idle(&idle)));
+    if options.backlog > 0 {
+        for asleep in [false, true] {
+            let row = stage.backlog(options.backlog, asleep)?;
+            say(&report::backlog(&row));
+            good &= row.is_good();
+            lines.push(serde_json::to_value(row)?);
+        }
+    }
     lines.push(serde_json::to_value(idle)?);
     say(match good {
         true => "Every event had its effects, each exactly once.",
@@ -107,6 +120,54 @@ fn run(folder: &Path, options: &BenchOptions) -> anyhow::Result<bool> {
     });
     if options.json {
         print(&Value::Array(lines).to_string());
+    }
+    Ok(good)
+}
+
+/// Where the rows are played that show what history costs.
+const FRESH: &str = "fresh";
+
+/// Fills the ledger with history; `false`: not each event of it went its whole way.
+fn fill(stage: &mut Stage, options: &BenchOptions, say: &impl Fn(&str)) -> anyhow::Result<bool> {
+    if options.history == 0 {
+        return Ok(true);
+    }
+    say(&format!("Filling the ledger with {} events …", options.history));
+    let left = |left: u64| say(&format!("  {left} to go"));
+    let steps = options.steps.first().copied().unwrap_or(1);
+    let good = stage.history(steps, options.history, left)?;
+    stage.begin_ledger(FRESH)?;
+    stage.on_ledger(FIRST);
+    Ok(good)
+}
+
+/// Plays the rows; `false`: not all of them are good. Behind a history each is played on a fresh ledger right before, for
+/// the speed of the machine itself changes within minutes.
+fn rows(
+    stage: &mut Stage,
+    options: &BenchOptions,
+    say: &impl Fn(&str),
+    mut keep: impl FnMut(&Row) -> anyhow::Result<()>,
+) -> anyhow::Result<bool> {
+    say(&format!("\n{}", report::head()));
+    let mut good = true;
+    for steps in &options.steps {
+        for concurrency in &options.concurrency {
+            let mut play = |ledger| -> anyhow::Result<Row> {
+                stage.on_ledger(ledger);
+                let mut row = stage.row(*steps, *concurrency, options.events, options.sending_ms_max)?;
+                row.history = if ledger == FIRST { options.history } else { 0 };
+                say(&report::row(&row));
+                good &= row.is_good();
+                keep(&row)?;
+                Ok(row)
+            };
+            let fresh = if options.history > 0 { Some(play(FRESH)?) } else { None };
+            let row = play(FIRST)?;
+            if let Some(fresh) = fresh {
+                say(&report::behind(&fresh, &row));
+            }
+        }
     }
     Ok(good)
 }

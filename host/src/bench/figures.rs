@@ -24,6 +24,8 @@ pub struct Row {
     pub steps: u64,
     /// Webhooks under way at the same time.
     pub concurrency: usize,
+    /// Finished events that were in the ledger before all rows.
+    pub history: u64,
     /// Webhooks answered 202.
     pub events: u64,
     /// From the first byte sent to the last answer.
@@ -84,6 +86,7 @@ impl Row {
         Self {
             steps,
             concurrency,
+            history: 0,
             events,
             accepted_per_s: per_s(events, answered_ns.saturating_sub(begun_ns)),
             completed_per_s: per_s(completed, completed_ns.saturating_sub(begun_ns)),

@@ -2,6 +2,7 @@
 //! Whatever limits an installation by choice is set so wide that only the machine limits it.
 
 use super::destination::PATH;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -9,9 +10,11 @@ use std::path::Path;
 pub const SECRETS: [(&str, &str); 1] = [("ONCEGATE_SECRET_BENCH", "bench-token-not-secret")];
 
 const CONFIG: &str = include_str!("installation/oncegate.toml");
+/// The connection that the steps use.
+pub const CONNECTION: &str = "bench";
 /// Only the first is used; the others are there as in an installation that has them.
 const CONNECTIONS: [(&str, &str); 4] = [
-    ("bench", include_str!("installation/connections/bench.toml")),
+    (CONNECTION, include_str!("installation/connections/bench.toml")),
     ("crm", include_str!("installation/connections/crm.toml")),
     ("mail", include_str!("installation/connections/mail.toml")),
     ("chat", include_str!("installation/connections/chat.toml")),
@@ -28,7 +31,7 @@ pub fn hook(steps: u64) -> String {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write(folder: &Path, destination: &str, steps: &[u64]) -> std::io::Result<()> {
+pub fn write(folder: &Path, destination: &str, steps: &BTreeSet<u64>) -> std::io::Result<()> {
     std::fs::create_dir_all(folder.join("connections"))?;
     std::fs::create_dir_all(folder.join("flows"))?;
     std::fs::write(folder.join("oncegate.toml"), CONFIG)?;

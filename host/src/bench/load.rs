@@ -148,6 +148,13 @@ async fn connection(load: &Load, queue: &Queue, mut stream: TcpStream) -> io::Re
     Ok(())
 }
 
+/// The body of an event's webhook.
+pub fn body(event: u64) -> String {
+    format!(
+        r#"{{"id":"{ID}{event:0DIGITS$}","email":"ada@example.com","name":"Ada Example","phone":"+49 151 0000001"}}"#
+    )
+}
+
 /// A webhook as bytes.
 struct Request {
     bytes: Vec<u8>,
@@ -156,10 +163,7 @@ struct Request {
 
 impl Request {
     fn new(load: &Load) -> Self {
-        let body = format!(
-            r#"{{"id":"{ID}{:0DIGITS$}","email":"ada@example.com","name":"Ada Example","phone":"+49 151 0000001"}}"#,
-            0
-        );
+        let body = body(0);
         let head = format!(
             "POST /hooks/{} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             load.hook,

@@ -4,6 +4,7 @@ use super::alone::Alone;
 use super::disk::Disk;
 use super::figures::{Row, ms};
 use super::stage::Idle;
+use super::{backlog, listings};
 use std::path::Path;
 
 /// What the disk does by itself, so that the figures can be read beside it.
@@ -75,11 +76,59 @@ pub fn row(row: &Row) -> String {
     said
 }
 
+/// What history costs: the row that was just played behind it, beside the same on a fresh ledger.
+pub fn behind(fresh: &Row, row: &Row) -> String {
+    format!(
+        "  the same behind {} finished events: {:.0} % of the completed events/s, {:.0} % of the CPU",
+        row.history,
+        100.0 * row.completed_per_s / fresh.completed_per_s.max(1.0),
+        100.0 * row.cpu_ms_per_event / fresh.cpu_ms_per_event.max(0.001)
+    )
+}
+
+/// How long people wait for what they look at.
+pub fn listings(rows: &[listings::Row]) -> String {
+    let runs = rows.first().map_or(0, |row| row.runs);
+    let mut said = format!("What people look at, in a ledger of {runs} runs, at the API:");
+    for row in rows {
+        said += &format!(
+            "\n  {:<28} p50 {:>7.2} ms   p95 {:>7.2} ms",
+            row.listing, row.p50_ms, row.p95_ms
+        );
+    }
+    said
+}
+
+/// A host before a backlog.
+pub fn backlog(row: &backlog::Row) -> String {
+    let backlog::Row {
+        backlog,
+        under_way,
+        ready_ms,
+        rss_mb,
+        ..
+    } = row;
+    let mut said = format!("Before {backlog} waiting events, {under_way} of them under way when their host was gone: ");
+    said += &format!("ready {ready_ms:.0} ms after its start");
+    if let Some((first_ms, ahead)) = row.first_effect_ms.zip(row.ahead_max) {
+        said += &format!(", first effect after {first_ms:.0} ms, no event more than {ahead} places before its turn");
+    }
+    if let Some(percent) = row.cpu_percent {
+        said += &format!(", {percent:.2} % of a core while all wait for later");
+    }
+    said += &format!("; {rss_mb:.1} MB.");
+    if row.duplicates > 0 {
+        said += &format!("\n  WRONG: {} effects happened more than once", row.duplicates);
+    }
+    said
+}
+
 /// A host at rest.
 pub fn idle(idle: &Idle) -> String {
     format!(
-        "Ready {:.0} ms after its start, with compiled connectors; {:.1} MB with nothing to do, four connectors loaded.",
-        idle.ready_ms, idle.rss_mb
+        "Ready {:.0} ms after its start, with compiled connectors; {:.1} MB and {:.2} % of a core with nothing to do, four \
+         connectors loaded.",
+        idle.ready_ms, idle.rss_mb, idle.cpu_percent
     )
 }
 

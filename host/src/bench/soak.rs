@@ -42,7 +42,7 @@ pub fn run(folder: &Path, options: &BenchOptions, soak_ms: u64) -> anyhow::Resul
     say(&report::disk(&disk, folder));
     say("Compiling the connectors …");
     let steps = options.steps.first().copied().unwrap_or(1);
-    let mut stage = Stage::set(folder.to_owned(), &[steps])?;
+    let mut stage = Stage::set(folder.to_owned(), &[steps].into())?;
     let row = stage.row(steps, CONCURRENCY, options.events, options.sending_ms_max)?;
     say(&format!("\n{}\n{}", report::head(), report::row(&row)));
     // Half of what is completed, and not of what is taken in: what it cannot complete would pile up.
@@ -78,7 +78,7 @@ fn soak(
     let load = Load {
         host: host.address.parse()?,
         hook: hook(steps),
-        first: stage.number(events),
+        first: stage.take_numbers(events),
         events,
         concurrency: CONCURRENCY,
         ms_max: soak_ms,

@@ -1,6 +1,7 @@
 //! Everything that is up while the bench runs, and how one row is played: a fresh host on the ledger that the rows share, a
 //! warm-up, the load, the wait for the last effect; then both ends are asked what they saw.
 
+use super::backlog::cpu_percent;
 use super::child::{Destination, send};
 use super::disk::flushes;
 use super::figures::{Cost, Row, mb, ms};
@@ -12,6 +13,7 @@ use crate::host_process::{HostProcess, Start};
 use anyhow::{Context, ensure};
 use oncegate_domain::run::State;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -41,8 +43,8 @@ const NOT_COMPLETED: [State; 8] = [
     State::Failed,
     State::Cancelled,
 ];
-/// How long a host has nothing to do before its memory is looked at.
-const IDLE: Duration = Duration::from_secs(3);
+/// The ledger of the rows.
+pub const FIRST: &str = "data";
 
 /// What a host needs that does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -53,11 +55,15 @@ pub struct Idle {
     pub rss_mb: f64,
     /// From the start of the process until it answers that it is ready, in milliseconds.
     pub ready_ms: f64,
+    /// CPU time in hundredths of a core.
+    pub cpu_percent: f64,
 }
 
-/// Destination, ledger and installation folder.
+/// Destination, ledgers and installation folder.
 pub struct Stage {
     folder: PathBuf,
+    /// The ledger that is played on.
+    ledger: &'static str,
     pub(super) destination: Destination,
     /// Events so far: each has a number of its own, over all rows.
     events: u64,
@@ -68,44 +74,60 @@ impl Stage {
     ///
     /// # Errors
     /// A process or the folder cannot be had.
-    pub fn set(folder: PathBuf, steps: &[u64]) -> anyhow::Result<Self> {
+    pub fn set(folder: PathBuf, steps: &BTreeSet<u64>) -> anyhow::Result<Self> {
         let destination = Destination::start()?;
-        let stage = Self {
+        let mut stage = Self {
             folder,
+            ledger: FIRST,
             destination,
             events: 0,
         };
-        std::fs::create_dir_all(stage.data())?;
         installation::write(&stage.installation(), &stage.destination.address, steps)?;
-        stage.host()?.stop()?;
+        stage.begin_ledger(FIRST)?;
         Ok(stage)
     }
 
-    /// The host's data directory.
+    /// Goes on with a new ledger that has the installation in it and no event.
+    ///
+    /// # Errors
+    /// A host does not come up on it.
+    pub fn begin_ledger(&mut self, name: &'static str) -> anyhow::Result<()> {
+        self.ledger = name;
+        std::fs::create_dir_all(self.data())?;
+        self.host()?.stop()
+    }
+
+    /// Goes on with a ledger that was begun before.
+    pub fn on_ledger(&mut self, name: &'static str) {
+        self.ledger = name;
+    }
+
+    /// The number of the first of so many events, which nobody else gets.
+    pub(super) fn take_numbers(&mut self, events: u64) -> u64 {
+        let first = self.events;
+        self.events += events;
+        first
+    }
+
+    /// Where the ledger lies.
     pub(super) fn data(&self) -> PathBuf {
-        self.folder.join("data")
+        self.folder.join(self.ledger)
     }
 
     fn installation(&self) -> PathBuf {
         self.folder.join("installation")
     }
 
-    /// Starts a host on the ledger that all rows share.
+    /// Starts a host on the ledger that is played on.
     pub(super) fn host(&self) -> anyhow::Result<HostProcess> {
         HostProcess::start(Start {
             data: &self.data(),
             folder: &self.installation(),
             listen: "127.0.0.1:0",
             secrets: &SECRETS,
-            cache: None,
+            // All ledgers share it: connectors are compiled once.
+            cache: Some(&self.folder.join("cache")),
         })
-    }
-
-    /// The number of the first of so many events, which nobody else gets.
-    pub(super) fn number(&mut self, events: u64) -> u64 {
-        let first = self.events;
-        self.events += events;
-        first
     }
 
     /// Plays one row.
@@ -149,13 +171,14 @@ impl Stage {
         let from_ns = monotonic_ns();
         let host = self.host()?;
         let ready_ms = ms(monotonic_ns() - from_ns);
-        std::thread::sleep(IDLE);
+        let cpu_percent = cpu_percent(host.id())?;
         let rss_mb = mb(Used::by(host.id())?.rss_bytes);
         host.stop()?;
         Ok(Idle {
             idle: true,
             rss_mb,
             ready_ms,
+            cpu_percent,
         })
     }
 
@@ -170,7 +193,7 @@ impl Stage {
         let load = Load {
             host: host.address.parse()?,
             hook: hook(steps),
-            first: self.number(events),
+            first: self.take_numbers(events),
             events,
             concurrency,
             ms_max,

@@ -20,14 +20,18 @@ pub struct BenchArgs {
     /// Webhooks under way at the same time.
     #[arg(long, default_value = "1,16,64", value_delimiter = ',', value_parser = concurrency)]
     concurrency: Vec<usize>,
-    /// Fill the ledger with so many finished events first. They go the whole way, so a million takes minutes.
+    /// Fill the ledger with so many finished events first, and play each row on a fresh ledger as well; then look at
+    /// listings. They go the whole way, so a million takes minutes.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
     history: u64,
+    /// Let a host come up before so many events that wait: once ready to go, once asleep.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
+    backlog: u64,
     /// A folder on the disk that is meant; the ledger lies in a temporary folder below it.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Measure the runtime by itself: one call of a connector.
-    #[arg(long, conflicts_with_all = ["events", "seconds", "steps", "concurrency", "history"])]
+    #[arg(long, conflicts_with_all = ["events", "seconds", "steps", "concurrency", "history", "backlog"])]
     runtime: bool,
     /// Soak: measure what the machine gives, then send half of it for so many minutes and see whether memory, files and answers
     /// stay as they are. Of the steps the first number counts.
@@ -91,6 +95,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<bool> {
         steps: args.steps.clone(),
         concurrency: args.concurrency.clone(),
         history: args.history,
+        backlog: args.backlog,
         dir: args.dir.clone(),
         json: args.json,
         runtime: args.runtime,

@@ -52,6 +52,7 @@ fn the_bench_tells_what_a_machine_gives_and_counts_the_effects() {
     assert!(row["accept_p50_ms"].as_f64() <= row["accept_p99_ms"].as_f64(), "{row}");
     assert!(row["effect_p50_ms"].as_f64() <= row["effect_p99_ms"].as_f64(), "{row}");
     assert_eq!(idle["idle"], true);
+    assert!(idle["cpu_percent"].is_number(), "{idle}");
     assert!(
         idle["rss_mb"].as_f64().unwrap() > 0.0 && idle["ready_ms"].as_f64().unwrap() > 0.0,
         "{idle}"
@@ -96,6 +97,71 @@ fn a_soak_says_whether_a_host_stays_as_it_is_and_counts_the_effects() {
     for name in ["memory_flat", "files_flat", "latency_flat", "p999_within"] {
         assert!(soak[name].is_boolean(), "{name}: {soak}");
     }
+}
+
+/// The lines that have a name, and these alone.
+fn with<'a>(lines: &'a [Value], name: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line.get(name).is_some()).collect()
+}
+
+#[test]
+fn the_bench_tells_what_history_costs_how_long_listings_take_and_how_a_host_comes_up_before_a_backlog() {
+    let mut command = Command::new(super::HOST);
+    command.args([
+        "bench",
+        "--events",
+        "100",
+        "--seconds",
+        "60",
+        "--steps",
+        "3",
+        "--concurrency",
+        "4",
+    ]);
+    command.args(["--history", "200", "--backlog", "1200", "--json"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let lines: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let rows = with(&lines, "steps");
+    assert_eq!(
+        rows.iter().map(|row| &row["history"]).collect::<Vec<_>>(),
+        [0, 200],
+        "{rows:?}"
+    );
+
+    let listings = with(&lines, "listing");
+    assert_eq!(listings.len(), 9);
+    for row in listings {
+        // The history and the row, and as much of the warm-up as a second allowed.
+        assert!((300..=400).contains(&row["runs"].as_u64().unwrap()), "{row}");
+        assert!(
+            row["p50_ms"].as_f64().unwrap() > 0.0 && row["p50_ms"].as_f64() <= row["p95_ms"].as_f64(),
+            "{row}"
+        );
+    }
+
+    let backlogs = with(&lines, "backlog");
+    let [ready, asleep] = backlogs.as_slice() else {
+        panic!("one that is ready and one asleep, and not {backlogs:?}");
+    };
+    for row in &backlogs {
+        assert_eq!(
+            (&row["backlog"], &row["under_way"]),
+            (&1_200.into(), &500.into()),
+            "{row}"
+        );
+        assert_eq!(row["duplicates"], 0, "{row}");
+        assert!(
+            row["ready_ms"].as_f64().unwrap() > 0.0 && row["rss_mb"].as_f64().unwrap() > 0.0,
+            "{row}"
+        );
+    }
+    assert_eq!((&ready["asleep"], &asleep["asleep"]), (&false.into(), &true.into()));
+    assert!(ready["first_effect_ms"].as_f64().unwrap() > 0.0, "{ready}");
+    assert!(ready["ahead_max"].as_u64().unwrap() < 500, "oldest first: {ready}");
+    assert!(ready.get("cpu_percent").is_none() && asleep.get("first_effect_ms").is_none());
+    assert!(asleep["cpu_percent"].as_f64().unwrap() < 50.0, "asleep: {asleep}");
+    assert_eq!(lines.last().unwrap()["idle"], true);
 }
 
 fn is_empty(folder: &Path) -> bool {
