@@ -238,11 +238,7 @@ impl Shared {
 
     /// In -1.0 ..= 1.0. Spreads retries; nothing depends on its quality.
     fn jitter(&self) -> f64 {
-        let mut bytes = [0; 4];
-        match getrandom::fill(&mut bytes) {
-            Ok(()) => f64::from(u32::from_ne_bytes(bytes)) / f64::from(u32::MAX) * 2.0 - 1.0,
-            Err(_) => 0.0,
-        }
+        rand::random_range(-1.0..=1.0)
     }
 
     /// The cell of a run, read from the ledger if it is not in memory; `None`: there is no such run, or an older owner

@@ -101,9 +101,10 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// A new id, of this moment.
+/// A new id, of this moment. Its randomness keeps ids apart and is no secret, so each thread's own generator is enough: an
+/// event needs several ids, and the operating system's bytes cost a system call each time.
 pub fn new_id(at_ms: i64) -> Id {
-    Id::new(at_ms, random())
+    Id::new(at_ms, rand::random())
 }
 
 /// How often the lock is asked for, and how far apart: a host that was told to stop may just be closing.

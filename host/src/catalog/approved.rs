@@ -163,11 +163,12 @@ impl Approved {
     }
 
     /// What names the thing that is changed: the values of the natural key's fields, in order, as compact JSON. `None`
-    /// where the action has no natural key.
-    pub fn natural_key(&self, input: &Value) -> Option<String> {
+    /// where the action has no natural key. `input` is JSON text.
+    pub fn natural_key(&self, input: &str) -> Option<String> {
         if self.natural.is_empty() {
             return None;
         }
+        let input: Value = serde_json::from_str(input).ok()?;
         let fields = self
             .natural
             .iter()

@@ -241,12 +241,8 @@ fn prepare(
 
 /// What names the thing that is changed, without its values: other steps that change the same thing carry the same.
 fn natural_key(shared: &Shared, approved: &Approved, input: &str) -> Option<[u8; 32]> {
-    let input = serde_json::from_str(input).ok()?;
-    Some(key::natural_key(
-        &shared.secret,
-        &approved.account,
-        &approved.natural_key(&input)?,
-    ))
+    let fields = approved.natural_key(input)?;
+    Some(key::natural_key(&shared.secret, &approved.account, &fields))
 }
 
 /// The step's input, for the first time. It is stored with the attempt, so that every later one carries the same.

@@ -62,18 +62,17 @@ impl<const N: usize> Template<N> {
         })
     }
 
-    /// `v.name` becomes the place of that column.
+    /// `v.name` becomes the place of that column. A name that is no column is a mistake in the text, which would otherwise be
+    /// found when the statement first runs.
     fn placed(&self, text: &str) -> String {
         let mut parts = text.split("v.");
         let mut placed = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let end = part.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
             let (name, rest) = part.split_at(end.unwrap_or(part.len()));
-            match self.columns.iter().position(|column| *column == name) {
-                Some(place) => placed.push_str(&format!("?{}", place + 1)),
-                // No column of the row: the text meant something else.
-                None => placed.push_str(&format!("v.{name}")),
-            }
+            let place = self.columns.iter().position(|column| *column == name);
+            let place = place.unwrap_or_else(|| panic!("no column {name:?} in a row of {:?}: {text}", self.columns));
+            placed.push_str(&format!("?{}", place + 1));
             placed.push_str(rest);
         }
         placed
@@ -93,5 +92,11 @@ mod tests {
             insert.sql(),
             "INSERT INTO runs (id, state) VALUES (?1, ?2) ON CONFLICT DO NOTHING"
         );
+    }
+
+    #[test]
+    #[should_panic(expected = "no column \"status\"")]
+    fn a_text_names_columns_of_its_row_alone() {
+        Template::over(&["id", "state"], "UPDATE runs SET state = v.status WHERE runs.id = v.id").sql();
     }
 }

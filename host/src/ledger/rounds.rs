@@ -1,5 +1,6 @@
-//! In which order the commands of one transaction are written: a set-based statement must not touch a row twice, and a
-//! command must see what an earlier one on the same thing did.
+//! In which order the commands of one transaction are written: those of a round have nothing in common, so a statement over
+//! all of them touches no row twice, and each sees what an earlier round did to the same thing. SQLite, which writes row by
+//! row, needs it least; a database behind a connection writes a round with one statement per kind.
 
 use super::command::Command;
 use std::collections::HashMap;

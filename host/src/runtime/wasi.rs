@@ -46,7 +46,8 @@ pub(super) const SERVED: [&str; 20] = [
 /// What one call sees of WASI.
 pub(super) struct Wasi {
     pub(super) table: ResourceTable,
-    context: WasiCtx,
+    /// Made when the guest first asks for it: most never do, and it is dear beside a short call.
+    context: Option<WasiCtx>,
     clock: clock::StillClock,
     random: random::Seeded,
     output: Output,
@@ -55,18 +56,14 @@ pub(super) struct Wasi {
 impl Wasi {
     /// `event_time_ms` is what the wall clock shows; `step_key` seeds the randomness.
     pub(super) fn new(event_time_ms: i64, step_key: &str, handles_max: usize, output_bytes_max: usize) -> Wasi {
-        let output = Output::new(output_bytes_max);
         let mut table = ResourceTable::new();
         table.set_max_capacity(handles_max);
         Wasi {
             table,
-            context: WasiCtx::builder()
-                .stdout(output.stdout())
-                .stderr(output.stderr())
-                .build(),
+            context: None,
             clock: clock::StillClock::at(event_time_ms),
             random: random::Seeded::by(step_key),
-            output,
+            output: Output::new(output_bytes_max),
         }
     }
 
@@ -122,10 +119,16 @@ pub(super) fn add_to_linker(linker: &mut Linker<Guest>) -> wasmtime::Result<()> 
 
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView {
-            ctx: &mut self.wasi.context,
-            table: &mut self.wasi.table,
-        }
+        let Wasi {
+            table, context, output, ..
+        } = &mut self.wasi;
+        let ctx = context.get_or_insert_with(|| {
+            WasiCtx::builder()
+                .stdout(output.stdout())
+                .stderr(output.stderr())
+                .build()
+        });
+        WasiCtxView { ctx, table }
     }
 }
 

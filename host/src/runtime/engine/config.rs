@@ -38,6 +38,10 @@ pub(super) fn of(all: &RuntimeLimits, limits: &CallLimits, cache: Option<Cache>)
         // Host functions run on the same stack, above the guest.
         .async_stack_size(all.stack_bytes_max + (1 << 20))
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
+    if !limits.guard_pages {
+        // With any guard at all, the pages that a guest grew into would be closed again for the next call.
+        config.memory_guard_size(0);
+    }
     config
 }
 
