@@ -40,16 +40,18 @@ struct Holder {
     fingerprint: [u8; 32],
 }
 
-pub(super) static FIND_SIGNED: Template<2> = Template::over(
+pub(super) static FIND_SIGNED: Template<2> = Template::find(
+    "runs.id, runs.state, runs.fingerprint",
+    "events JOIN runs ON runs.id = events.run_id",
     &["flow_id", "signed_digest"],
-    "SELECT runs.id, runs.state, runs.fingerprint FROM events JOIN runs ON runs.id = events.run_id
-     WHERE events.flow_id = v.flow_id AND events.signed_digest = v.signed_digest
+    "events.flow_id = v.flow_id AND events.signed_digest = v.signed_digest
        AND events.signed_digest IS NOT NULL AND events.kind <> 'duplicate'",
 );
-pub(super) static FIND_KEY: Template<2> = Template::over(
+pub(super) static FIND_KEY: Template<2> = Template::find(
+    "runs.id, runs.state, runs.fingerprint",
+    "runs",
     &["flow_id", "key_hash"],
-    "SELECT runs.id, runs.state, runs.fingerprint FROM runs
-     WHERE runs.flow_id = v.flow_id AND runs.key_hash = v.key_hash",
+    "runs.flow_id = v.flow_id AND runs.key_hash = v.key_hash",
 );
 /// The unique index decides whether the key is free, not a look before.
 pub(super) static INSERT_RUN: Template<12> = Template::insert(
@@ -115,48 +117,67 @@ pub(super) static INSERT_STEP: Template<19> = Template::insert(
     ],
     "",
 );
-pub(super) static COUNT_DUPLICATE: Template<1> = Template::over(
-    &["id"],
-    "UPDATE runs SET duplicates = runs.duplicates + 1 WHERE runs.id = v.id",
-);
+pub(super) static COUNT_DUPLICATE: Template<1> =
+    Template::update("runs", &["id"], "duplicates = runs.duplicates + 1", "runs.id = v.id");
 
 /// Takes in events of which no two have the same key or the same signed bytes.
 pub(super) async fn apply(conn: &mut Conn<'_>, epoch: i64, accepts: &[&Accept]) -> Result<Vec<Accepted>> {
-    let mut verdicts = Vec::with_capacity(accepts.len());
+    let mut same_bytes = Vec::with_capacity(accepts.len());
     for accept in accepts {
-        verdicts.push(take_in(conn, epoch, accept).await?);
+        same_bytes.push(find_signed(conn, &accept.event).await?);
+    }
+    let claims = accepts.iter().zip(&same_bytes);
+    let claims: Vec<&Accept> = claims
+        .filter(|(_, same)| same.is_none())
+        .map(|(accept, _)| *accept)
+        .collect();
+    let claimed = INSERT_RUN
+        .change(conn, claims.iter().map(|accept| first_row(accept)))
+        .await?;
+    let new = claims.into_iter().zip(&claimed).filter(|(_, claimed)| **claimed);
+    let new: Vec<&Accept> = new.map(|(accept, _)| accept).collect();
+    write_new(conn, epoch, &new).await?;
+
+    let mut claimed = claimed.into_iter();
+    let mut verdicts = Vec::with_capacity(accepts.len());
+    for (accept, same_bytes) in accepts.iter().zip(same_bytes) {
+        verdicts.push(match same_bytes {
+            // The very bytes came before: whatever the key says, it is the same event.
+            Some(holder) => again(conn, accept, duplicate(holder.run, holder.state)).await?,
+            None if claimed.next() == Some(true) => Accepted::New {
+                run: accept.run,
+                event: accept.event.id,
+                steps: accept.steps.clone(),
+            },
+            None => {
+                let verdict = by_key(conn, accept).await?;
+                again(conn, accept, verdict).await?
+            }
+        });
     }
     Ok(verdicts)
 }
 
-async fn take_in(conn: &mut Conn<'_>, epoch: i64, accept: &Accept) -> Result<Accepted> {
-    let event = &accept.event;
-    let same_bytes = find_signed(conn, event).await?;
-    if same_bytes.is_none() && claim(conn, accept).await? {
-        INSERT_EVENT
-            .change(conn, event_row(accept, accept.run, Kind::First))
-            .await?;
-        for (step, id) in event.steps.iter().zip(&accept.steps) {
-            let row = step_row(*id, accept.run, event.flow_revision, epoch, event.received_ms, step);
-            INSERT_STEP.change(conn, row).await?;
-        }
-        return Ok(Accepted::New {
-            run: accept.run,
-            event: event.id,
-            steps: accept.steps.clone(),
-        });
-    }
-    let verdict = match same_bytes {
-        // The very bytes came before: whatever the key says, it is the same event.
-        Some(holder) => duplicate(holder.run, holder.state),
-        None => by_key(conn, accept).await?,
-    };
+/// Events and steps of runs whose keys were free.
+async fn write_new(conn: &mut Conn<'_>, epoch: i64, new: &[&Accept]) -> Result<()> {
+    let events = new.iter().map(|accept| event_row(accept, accept.run, Kind::First));
+    INSERT_EVENT.change(conn, events).await?;
+    let steps = new.iter().flat_map(|accept| {
+        let (event, steps) = (&accept.event, accept.event.steps.iter().zip(&accept.steps));
+        steps.map(move |(step, id)| step_row(*id, accept.run, event.flow_revision, epoch, event.received_ms, step))
+    });
+    INSERT_STEP.change(conn, steps).await?;
+    Ok(())
+}
+
+/// Counts and lists a delivery whose key is taken; one that is a conflict was kept whole before.
+async fn again(conn: &mut Conn<'_>, accept: &Accept, verdict: Accepted) -> Result<Accepted> {
     match verdict {
-        Accepted::Conflict { event: kept, .. } if kept == event.id => {}
+        Accepted::Conflict { event: kept, .. } if kept == accept.event.id => {}
         Accepted::New { run, .. } | Accepted::Duplicate { run, .. } | Accepted::Conflict { run, .. } => {
-            COUNT_DUPLICATE.change(conn, [Value::id(run)]).await?;
+            COUNT_DUPLICATE.change_one(conn, [Value::id(run)]).await?;
             INSERT_EVENT
-                .change(conn, event_row(accept, run, Kind::Duplicate))
+                .change_one(conn, event_row(accept, run, Kind::Duplicate))
                 .await?;
         }
     }
@@ -167,7 +188,7 @@ async fn take_in(conn: &mut Conn<'_>, epoch: i64, accept: &Accept) -> Result<Acc
 async fn by_key(conn: &mut Conn<'_>, accept: &Accept) -> Result<Accepted> {
     let event = &accept.event;
     let key = [Value::id(event.flow_id), Value::bytes(&event.key_hash)];
-    let found = FIND_KEY.find(conn, key).await?.pop();
+    let found = FIND_KEY.find_one(conn, key).await?.pop();
     let holder = found.map(holder).transpose()?.ok_or_else(|| LedgerError::Invalid {
         what: "an event",
         why: "its key is taken by no run".into(),
@@ -192,7 +213,7 @@ async fn find_signed(conn: &mut Conn<'_>, event: &NewEvent) -> Result<Option<Hol
         return Ok(None);
     };
     let signed = [Value::id(event.flow_id), Value::bytes(digest)];
-    FIND_SIGNED.find(conn, signed).await?.pop().map(holder).transpose()
+    FIND_SIGNED.find_one(conn, signed).await?.pop().map(holder).transpose()
 }
 
 fn holder(row: Row) -> Result<Holder> {
@@ -205,10 +226,10 @@ fn holder(row: Row) -> Result<Holder> {
     })
 }
 
-/// Inserts the run if its key is free.
-async fn claim(conn: &mut Conn<'_>, accept: &Accept) -> Result<bool> {
+/// The run of an event, if its key is free.
+fn first_row(accept: &Accept) -> [Value<'_>; 12] {
     let event = &accept.event;
-    let row = run_row(&NewRun {
+    run_row(&NewRun {
         id: accept.run,
         event: event.id,
         flow_id: event.flow_id,
@@ -219,8 +240,7 @@ async fn claim(conn: &mut Conn<'_>, accept: &Accept) -> Result<bool> {
         context: &event.context,
         steps: &event.steps,
         at_ms: event.received_ms,
-    });
-    Ok(INSERT_RUN.change(conn, row).await?)
+    })
 }
 
 /// What a run's row is made of.
@@ -340,7 +360,7 @@ async fn conflict(conn: &mut Conn<'_>, accept: &Accept, run: Id) -> Result<Accep
         });
     }
     INSERT_EVENT
-        .change(conn, event_row(accept, run, Kind::Conflict))
+        .change_one(conn, event_row(accept, run, Kind::Conflict))
         .await?;
     let values = vec![
         Value::id(accept.item),

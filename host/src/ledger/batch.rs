@@ -1,7 +1,7 @@
-//! Statements that are run once for each of many rows. In their text the row is called `v`.
+//! Statements that are run for each of many rows. In their text the row is called `v`.
 //!
-//! One row at a time: SQLite is in this process, and a statement over many rows would make a table for `v` and throw it
-//! away. No `RETURNING` either, which makes one as well; how many rows a statement changed says enough.
+//! On SQLite one row at a time: it is in this process, and a statement over many rows would make a table for `v` and throw
+//! it away. No `RETURNING` either, which makes one as well; how many rows a statement changed says enough.
 
 use super::rows::Row;
 use super::sqlite::{Conn, DbError, Value};
@@ -14,22 +14,50 @@ pub(super) struct Template<const N: usize> {
     built: OnceLock<String>,
 }
 
+/// Parts that name columns as `v.name`.
 enum Form {
-    /// A new row of the table, and what follows `VALUES (…)`.
+    /// `INSERT INTO table (columns) VALUES (…) tail`: a new row.
     Insert { table: &'static str, tail: &'static str },
-    /// A text that names columns as `v.name`.
-    Text(&'static str),
+    /// `UPDATE table SET set WHERE condition`.
+    Update {
+        table: &'static str,
+        set: &'static str,
+        condition: &'static str,
+    },
+    /// `SELECT what FROM from WHERE condition`.
+    Find {
+        what: &'static str,
+        from: &'static str,
+        condition: &'static str,
+    },
 }
 
 impl<const N: usize> Template<N> {
-    /// `INSERT INTO table (columns) VALUES (…) tail`.
+    /// A new row of the table. The first column tells the rows apart.
     pub(super) const fn insert(table: &'static str, columns: &'static [&'static str; N], tail: &'static str) -> Self {
         Self::new(columns, Form::Insert { table, tail })
     }
 
-    /// A statement that names the columns of its row as `v.name`.
-    pub(super) const fn over(columns: &'static [&'static str; N], text: &'static str) -> Self {
-        Self::new(columns, Form::Text(text))
+    /// A change of rows that are there.
+    pub(super) const fn update(
+        table: &'static str,
+        columns: &'static [&'static str; N],
+        set: &'static str,
+        condition: &'static str,
+    ) -> Self {
+        let form = Form::Update { table, set, condition };
+        Self::new(columns, form)
+    }
+
+    /// What belongs to each row.
+    pub(super) const fn find(
+        what: &'static str,
+        from: &'static str,
+        columns: &'static [&'static str; N],
+        condition: &'static str,
+    ) -> Self {
+        let form = Form::Find { what, from, condition };
+        Self::new(columns, form)
     }
 
     const fn new(columns: &'static [&'static str; N], form: Form) -> Self {
@@ -40,25 +68,43 @@ impl<const N: usize> Template<N> {
         }
     }
 
-    /// Runs the statement for a row; whether it changed anything.
-    pub(super) async fn change(&'static self, conn: &mut Conn<'_>, row: [Value<'_>; N]) -> Result<bool, DbError> {
+    /// Runs the statement for each row; whether it changed anything, by the place of the row.
+    pub(super) async fn change(
+        &'static self,
+        conn: &mut Conn<'_>,
+        rows: impl Iterator<Item = [Value<'_>; N]>,
+    ) -> Result<Vec<bool>, DbError> {
+        let mut changed = Vec::with_capacity(rows.size_hint().0);
+        for row in rows {
+            changed.push(conn.change(self.sql(), &row).await? > 0);
+        }
+        Ok(changed)
+    }
+
+    /// The same for one row.
+    pub(super) async fn change_one(&'static self, conn: &mut Conn<'_>, row: [Value<'_>; N]) -> Result<bool, DbError> {
         Ok(conn.change(self.sql(), &row).await? > 0)
     }
 
     /// What the statement finds for a row.
-    pub(super) async fn find(&'static self, conn: &mut Conn<'_>, row: [Value<'_>; N]) -> Result<Vec<Row>, DbError> {
+    pub(super) async fn find_one(&'static self, conn: &mut Conn<'_>, row: [Value<'_>; N]) -> Result<Vec<Row>, DbError> {
         conn.query(self.sql(), Vec::from(row)).await
     }
 
-    /// Its text, with a place for each column.
+    /// Its text for one row, with a place for each column.
     pub(super) fn sql(&self) -> &str {
         self.built.get_or_init(|| match self.form {
             Form::Insert { table, tail } => {
-                let places: Vec<String> = (1..=self.columns.len()).map(|place| format!("?{place}")).collect();
+                let places: Vec<String> = (1..=N).map(|place| format!("?{place}")).collect();
                 let (columns, places) = (self.columns.join(", "), places.join(", "));
                 format!("INSERT INTO {table} ({columns}) VALUES ({places}) {tail}")
             }
-            Form::Text(text) => self.placed(text),
+            Form::Update { table, set, condition } => {
+                self.placed(&format!("UPDATE {table} SET {set} WHERE {condition}"))
+            }
+            Form::Find { what, from, condition } => {
+                self.placed(&format!("SELECT {what} FROM {from} WHERE {condition}"))
+            }
         })
     }
 
@@ -85,18 +131,20 @@ mod tests {
 
     #[test]
     fn a_row_has_a_place_for_each_column() {
-        let over = Template::over(&["id", "state"], "UPDATE runs SET state = v.state WHERE runs.id = v.id");
-        assert_eq!(over.sql(), "UPDATE runs SET state = ?2 WHERE runs.id = ?1");
+        let update = Template::update("runs", &["id", "state"], "state = v.state", "runs.id = v.id");
+        assert_eq!(update.sql(), "UPDATE runs SET state = ?2 WHERE runs.id = ?1");
         let insert = Template::insert("runs", &["id", "state"], "ON CONFLICT DO NOTHING");
         assert_eq!(
             insert.sql(),
             "INSERT INTO runs (id, state) VALUES (?1, ?2) ON CONFLICT DO NOTHING"
         );
+        let find = Template::find("runs.state", "runs", &["id"], "runs.id = v.id");
+        assert_eq!(find.sql(), "SELECT runs.state FROM runs WHERE runs.id = ?1");
     }
 
     #[test]
     #[should_panic(expected = "no column \"status\"")]
     fn a_text_names_columns_of_its_row_alone() {
-        Template::over(&["id", "state"], "UPDATE runs SET state = v.status WHERE runs.id = v.id").sql();
+        Template::update("runs", &["id", "state"], "state = v.status", "runs.id = v.id").sql();
     }
 }

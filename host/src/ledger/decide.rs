@@ -11,14 +11,17 @@ use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 use oncegate_domain::run;
 
-static TAKE_OVER: Template<2> = Template::over(
+static TAKE_OVER: Template<2> = Template::update(
+    "steps",
     &["run_id", "epoch"],
-    "UPDATE steps SET epoch = v.epoch WHERE steps.run_id = v.run_id AND steps.epoch < v.epoch",
+    "epoch = v.epoch",
+    "steps.run_id = v.run_id AND steps.epoch < v.epoch",
 );
-static OWNED: Template<2> = Template::over(
+static OWNED: Template<2> = Template::find(
+    "runs.id",
+    "runs",
     &["run_id", "epoch"],
-    "SELECT v.run_id WHERE EXISTS (SELECT 1 FROM steps WHERE steps.run_id = v.run_id)
-       AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run_id = v.run_id AND steps.epoch <> v.epoch)",
+    "runs.id = v.run_id AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run_id = v.run_id AND steps.epoch <> v.epoch)",
 );
 
 /// Moves runs that an older epoch holds to `epoch`. Never back: an older owner cannot take from a newer one.
@@ -26,8 +29,8 @@ pub(super) async fn take_over(conn: &mut Conn<'_>, epoch: i64, runs: &[Id]) -> R
     let mut owned = Vec::with_capacity(runs.len());
     for run in runs {
         let row = || [Value::id(*run), Value::int(epoch)];
-        TAKE_OVER.change(conn, row()).await?;
-        if !OWNED.find(conn, row()).await?.is_empty() {
+        TAKE_OVER.change_one(conn, row()).await?;
+        if !OWNED.find_one(conn, row()).await?.is_empty() {
             owned.push(*run);
         }
     }
@@ -75,7 +78,7 @@ async fn write_steps<'a>(
     take_over(conn, epoch, &[run]).await?;
     for write in writes {
         let row = finish::update_row(write, epoch, closing.at_ms, 0);
-        if !UPDATE_STEP.change(conn, row).await? {
+        if !UPDATE_STEP.change_one(conn, row).await? {
             let fence = Fence {
                 step: write.id,
                 epoch,
@@ -88,7 +91,7 @@ async fn write_steps<'a>(
     }
     if let Some(state) = state {
         UPDATE_RUN
-            .change(conn, finish::run_row(run, state, closing.at_ms))
+            .change_one(conn, finish::run_row(run, state, closing.at_ms))
             .await?;
     }
     Ok(())
@@ -183,7 +186,7 @@ async fn run_event(conn: &mut Conn<'_>, epoch: i64, id: Id, event: Id, run: &Con
         steps: &run.steps,
         at_ms,
     });
-    if !INSERT_RUN.change(conn, row).await? {
+    if !INSERT_RUN.change_one(conn, row).await? {
         let why = format!("the key {} has a run already", run.key.as_str());
         return Err(LedgerError::Invalid {
             what: "a decision",
@@ -192,7 +195,7 @@ async fn run_event(conn: &mut Conn<'_>, epoch: i64, id: Id, event: Id, run: &Con
     }
     for step in &run.steps {
         let row = step_row(new_id(at_ms), id, run.flow_revision, epoch, at_ms, step);
-        INSERT_STEP.change(conn, row).await?;
+        INSERT_STEP.change_one(conn, row).await?;
     }
     Ok(())
 }

@@ -12,7 +12,8 @@ use oncegate_domain::id::Id;
 use oncegate_domain::run;
 use oncegate_domain::step::State;
 
-pub(super) static UPDATE_STEP: Template<14> = Template::over(
+pub(super) static UPDATE_STEP: Template<14> = Template::update(
+    "steps",
     &[
         "id",
         "epoch",
@@ -29,20 +30,23 @@ pub(super) static UPDATE_STEP: Template<14> = Template::over(
         "reference",
         "input",
     ],
-    "UPDATE steps SET state = v.state, wait_reason = v.wait_reason, in_doubt_since_ms = v.in_doubt_since_ms,
+    "state = v.state, wait_reason = v.wait_reason, in_doubt_since_ms = v.in_doubt_since_ms,
        standing = v.standing, due_ms = v.due_ms, version = v.version + 1,
        last_number = CASE WHEN v.number > steps.last_number THEN v.number ELSE steps.last_number END,
        last_error = CASE WHEN v.clear_error = 1 THEN NULL ELSE COALESCE(v.last_error, steps.last_error) END,
        output = COALESCE(v.output, steps.output), reference = COALESCE(v.reference, steps.reference),
-       input = COALESCE(v.input, steps.input)
-     WHERE steps.id = v.id AND steps.epoch = v.epoch AND steps.version = v.version",
+       input = COALESCE(v.input, steps.input)",
+    "steps.id = v.id AND steps.epoch = v.epoch AND steps.version = v.version",
 );
 /// The open review item of a step.
-pub(super) static OPEN_ITEM: Template<1> = Template::over(
+pub(super) static OPEN_ITEM: Template<1> = Template::find(
+    "review_items.id",
+    "review_items",
     &["step_id"],
-    "SELECT id FROM review_items WHERE step_id = v.step_id AND closed_ms IS NULL AND step_id IS NOT NULL",
+    "review_items.step_id = v.step_id AND closed_ms IS NULL AND review_items.step_id IS NOT NULL",
 );
-pub(super) static END_INTENT: Template<10> = Template::over(
+pub(super) static END_INTENT: Template<10> = Template::update(
+    "attempts",
     &[
         "step_id",
         "number",
@@ -55,9 +59,9 @@ pub(super) static END_INTENT: Template<10> = Template::over(
         "started_ms",
         "ended_ms",
     ],
-    "UPDATE attempts SET evidence = v.evidence, status = v.status, report = v.report, outcome = v.outcome,
-       finding = v.finding, message = v.message, started_ms = v.started_ms, ended_ms = v.ended_ms
-     WHERE attempts.step_id = v.step_id AND attempts.number = v.number AND attempts.ended_ms IS NULL",
+    "evidence = v.evidence, status = v.status, report = v.report, outcome = v.outcome,
+       finding = v.finding, message = v.message, started_ms = v.started_ms, ended_ms = v.ended_ms",
+    "attempts.step_id = v.step_id AND attempts.number = v.number AND attempts.ended_ms IS NULL",
 );
 pub(super) static INSERT_ATTEMPT: Template<17> = Template::insert(
     "attempts",
@@ -82,9 +86,11 @@ pub(super) static INSERT_ATTEMPT: Template<17> = Template::insert(
     ],
     "",
 );
-pub(super) static UPDATE_RUN: Template<3> = Template::over(
+pub(super) static UPDATE_RUN: Template<3> = Template::update(
+    "runs",
     &["id", "state", "finished_ms"],
-    "UPDATE runs SET state = v.state, finished_ms = v.finished_ms WHERE runs.id = v.id",
+    "state = v.state, finished_ms = v.finished_ms",
+    "runs.id = v.id",
 );
 
 /// What must hold before a command is sent to the writer: a set-based statement would write one of two changes of a step
@@ -109,67 +115,82 @@ pub(super) fn check(finish: &Finish) -> Result<()> {
 
 /// Finishes attempts of different runs.
 pub(super) async fn apply(conn: &mut Conn<'_>, finishes: &[&Finish]) -> Result<Vec<Result<Finished>>> {
-    let mut verdicts = Vec::with_capacity(finishes.len());
+    let rows = finishes.iter().flat_map(|finish| writes(finish));
+    let mut passed = UPDATE_STEP.change(conn, rows).await?.into_iter();
+    let mut refused = Vec::with_capacity(finishes.len());
     for finish in finishes {
-        verdicts.push(match refusal(conn, finish).await? {
+        refused.push(refusal(conn, finish, passed.by_ref()).await?);
+    }
+    let done = finishes.iter().zip(&refused).filter(|(_, refused)| refused.is_none());
+    let done: Vec<&Finish> = done.map(|(finish, _)| *finish).collect();
+    write_attempts(conn, &done).await?;
+    let states = done.iter().filter_map(|finish| Some((finish, finish.run_state?)));
+    let states = states.map(|(finish, state)| run_row(finish.run, state, finish.at_ms));
+    UPDATE_RUN.change(conn, states).await?;
+
+    let mut verdicts = Vec::with_capacity(finishes.len());
+    for (finish, refused) in finishes.iter().zip(refused) {
+        verdicts.push(match refused {
             Some(refused) => Err(refused),
-            None => {
-                write_attempt(conn, finish).await?;
-                if let Some(state) = finish.run_state {
-                    UPDATE_RUN
-                        .change(conn, run_row(finish.run, state, finish.at_ms))
-                        .await?;
-                }
-                Ok(follow(conn, finish).await?)
-            }
+            None => Ok(follow(conn, finish).await?),
         });
     }
     Ok(verdicts)
 }
 
-/// Writes the steps, or says why the fence refused. Nothing was written then; where some of them had passed before, the error
-/// is the whole group's, which is rolled back and repeated one by one.
-async fn refusal(conn: &mut Conn<'_>, finish: &Finish) -> Result<Option<LedgerError>> {
+/// The steps that one finish changes, its own first.
+fn writes(finish: &Finish) -> impl Iterator<Item = [Value<'_>; 14]> {
     let number = finish.attempt.as_ref().map_or(0, |attempt| attempt.number);
     let others = finish.others.iter().map(|other| (other, 0));
-    let mut passed = 0;
-    for (write, number) in std::iter::once((&finish.step, number)).chain(others) {
-        let row = update_row(write, finish.epoch, finish.at_ms, number);
-        if UPDATE_STEP.change(conn, row).await? {
-            passed += 1;
-            continue;
-        }
-        let fence = Fence {
-            step: write.id,
-            epoch: finish.epoch,
-            version: write.version,
-        };
-        let error = fence::explain(conn, fence).await?;
-        return if passed == 0 { Ok(Some(error)) } else { Err(error) };
-    }
-    Ok(None)
+    std::iter::once((&finish.step, number))
+        .chain(others)
+        .map(|(write, number)| update_row(write, finish.epoch, finish.at_ms, number))
 }
 
-async fn write_attempt(conn: &mut Conn<'_>, finish: &Finish) -> Result<()> {
-    let Some(attempt) = &finish.attempt else {
-        return Ok(());
+/// Why the fence refused, if it did: `passed` begins with this finish's steps. Nothing was written then; where some of them
+/// had passed, the error is the whole group's, which is rolled back and repeated one by one.
+async fn refusal(
+    conn: &mut Conn<'_>,
+    finish: &Finish,
+    passed: impl Iterator<Item = bool>,
+) -> Result<Option<LedgerError>> {
+    let writes = std::iter::once(&finish.step).chain(&finish.others);
+    let (passed, missed): (Vec<_>, Vec<_>) = writes.zip(passed).partition(|(_, passed)| *passed);
+    let Some((write, _)) = missed.first() else {
+        return Ok(None);
     };
-    if !attempt.has_intent {
-        INSERT_ATTEMPT.change(conn, whole_row(finish, attempt)).await?;
-        return Ok(());
+    let fence = Fence {
+        step: write.id,
+        epoch: finish.epoch,
+        version: write.version,
+    };
+    let error = fence::explain(conn, fence).await?;
+    if passed.is_empty() { Ok(Some(error)) } else { Err(error) }
+}
+
+async fn write_attempts(conn: &mut Conn<'_>, finishes: &[&Finish]) -> Result<()> {
+    let attempts = || {
+        finishes
+            .iter()
+            .filter_map(|finish| Some((finish, finish.attempt.as_ref()?)))
+    };
+    let whole = attempts().filter(|(_, attempt)| !attempt.has_intent);
+    let whole = whole.map(|(finish, attempt)| whole_row(finish, attempt));
+    INSERT_ATTEMPT.change(conn, whole).await?;
+    let ended = attempts().filter(|(_, attempt)| attempt.has_intent);
+    let ended = ended.map(|(finish, attempt)| end_row(finish.step.id, attempt));
+    if END_INTENT.change(conn, ended).await?.contains(&false) {
+        return Err(LedgerError::Invalid {
+            what: "the end of an attempt",
+            why: "there is no open intent with its number".into(),
+        });
     }
-    if END_INTENT.change(conn, end_row(finish.step.id, attempt)).await? {
-        return Ok(());
-    }
-    Err(LedgerError::Invalid {
-        what: "the end of an attempt",
-        why: "there is no open intent with its number".into(),
-    })
+    Ok(())
 }
 
 /// The open review item of a step.
 pub(super) async fn open_item(conn: &mut Conn<'_>, step: Id) -> Result<Option<Id>> {
-    let item = OPEN_ITEM.find(conn, [Value::id(step)]).await?.pop();
+    let item = OPEN_ITEM.find_one(conn, [Value::id(step)]).await?.pop();
     item.map(|row| row.decode("review_items", Row::id)).transpose()
 }
 
@@ -187,7 +208,7 @@ async fn follow(conn: &mut Conn<'_>, finish: &Finish) -> Result<Finished> {
         let id = new_id(finish.at_ms);
         let revision = flow_revision(conn, finish.run).await?;
         let row = step_row(id, finish.run, revision, finish.epoch, finish.at_ms, step);
-        INSERT_STEP.change(conn, row).await?;
+        INSERT_STEP.change_one(conn, row).await?;
         finished.notify.push(id);
     }
     Ok(finished)

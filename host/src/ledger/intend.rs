@@ -8,7 +8,8 @@ use super::{AttemptKind, NewIntent};
 use super::{LedgerError, Result};
 use oncegate_domain::id::Id;
 
-pub(super) static INTEND_STEP: Template<12> = Template::over(
+pub(super) static INTEND_STEP: Template<12> = Template::update(
+    "steps",
     &[
         "id",
         "epoch",
@@ -23,11 +24,11 @@ pub(super) static INTEND_STEP: Template<12> = Template::over(
         "natural_key",
         "input",
     ],
-    "UPDATE steps SET state = v.state, wait_reason = v.wait_reason, in_doubt_since_ms = v.in_doubt_since_ms,
+    "state = v.state, wait_reason = v.wait_reason, in_doubt_since_ms = v.in_doubt_since_ms,
        standing = v.standing, due_ms = v.due_ms, version = v.version + 1, last_number = v.number,
        key_window_end_ms = COALESCE(v.key_window_end_ms, steps.key_window_end_ms),
-       natural_key = COALESCE(v.natural_key, steps.natural_key), input = v.input
-     WHERE steps.id = v.id AND steps.epoch = v.epoch AND steps.version = v.version AND steps.last_number = v.number - 1",
+       natural_key = COALESCE(v.natural_key, steps.natural_key), input = v.input",
+    "steps.id = v.id AND steps.epoch = v.epoch AND steps.version = v.version AND steps.last_number = v.number - 1",
 );
 pub(super) static INSERT_INTENT: Template<18> = Template::insert(
     "attempts",
@@ -59,31 +60,35 @@ pub(super) const LATER_INTENT: &str =
 
 /// Records intents of different runs. The step's row is the fence: an attempt is written only where it was passed.
 pub(super) async fn apply(conn: &mut Conn<'_>, intents: &[&NewIntent]) -> Result<Vec<Result<()>>> {
-    let mut verdicts = Vec::with_capacity(intents.len());
+    let mut verdicts: Vec<Result<()>> = Vec::with_capacity(intents.len());
     for intent in intents {
-        verdicts.push(match refusal(conn, intent).await? {
-            Some(refused) => Err(refused),
-            None => Ok(()),
+        verdicts.push(match is_overtaken(conn, intent).await? {
+            true => Err(LedgerError::Overtaken { step: intent.step }),
+            false => Ok(()),
         });
     }
+    let open: Vec<usize> = (0..intents.len()).filter(|place| verdicts[*place].is_ok()).collect();
+    let passed = INTEND_STEP
+        .change(conn, open.iter().map(|place| step_row(intents[*place])))
+        .await?;
+    let mut written = Vec::with_capacity(open.len());
+    for (place, passed) in open.into_iter().zip(passed) {
+        if passed {
+            written.push(attempt_row(intents[place]));
+        } else {
+            verdicts[place] = Err(fence::explain(conn, fence_of(intents[place])).await?);
+        }
+    }
+    INSERT_INTENT.change(conn, written.into_iter()).await?;
     Ok(verdicts)
 }
 
-/// Writes an intent, or says why it is not written.
-async fn refusal(conn: &mut Conn<'_>, intent: &NewIntent) -> Result<Option<LedgerError>> {
-    if is_overtaken(conn, intent).await? {
-        return Ok(Some(LedgerError::Overtaken { step: intent.step }));
+fn fence_of(intent: &NewIntent) -> Fence {
+    Fence {
+        step: intent.step,
+        epoch: intent.epoch,
+        version: intent.version,
     }
-    if !INTEND_STEP.change(conn, step_row(intent)).await? {
-        let fence = Fence {
-            step: intent.step,
-            epoch: intent.epoch,
-            version: intent.version,
-        };
-        return fence::explain(conn, fence).await.map(Some);
-    }
-    INSERT_INTENT.change(conn, attempt_row(intent)).await?;
-    Ok(None)
 }
 
 /// Tested where the intent is written: a newer value of the same thing may have been recorded since the executor looked.

@@ -196,10 +196,17 @@ async fn readers_cannot_write() {
 async fn a_disk_that_fails_ends_the_process_and_nobody_is_told_ok() {
     let house = house().await;
     let (run, _) = house.run("before").await;
+    // The writer is kept busy until both wait for it: else the event might be committed before the disk fails.
+    let busy = house.ledger.rare(|_| {
+        Box::pin(async {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            Ok(())
+        })
+    });
     let failing = house
         .ledger
         .rare(|_| Box::pin(async { Err::<(), _>(LedgerError::Fatal("input/output error".into())) }));
-    let (beside, failed) = tokio::join!(house.ledger.accept(house.event("A-1")), failing);
+    let (_, beside, failed) = tokio::join!(busy, house.ledger.accept(house.event("A-1")), failing);
     assert!(matches!(failed.unwrap_err(), LedgerError::Fatal(_)));
     assert!(matches!(beside.unwrap_err(), LedgerError::Fatal(_)));
     assert_eq!(house.ledger.failed().await, "input/output error");
