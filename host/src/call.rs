@@ -15,7 +15,7 @@ use crate::credentials::Secrets;
 use crate::egress::{Egress, Outgoing};
 use crate::executor::{Consent, Delivery, Executor, Parts, Trial, Wanted};
 use crate::flow::{ContentEncoding, RawBody};
-use crate::ledger::{Ledger, Room};
+use crate::ledger::{Database, Ledger, Opening, Room};
 use crate::runtime::{GuestDoubt, Runtime, RuntimeLimits};
 use anyhow::Context;
 use oncegate_domain::doubt::Effect;
@@ -32,9 +32,12 @@ pub(crate) const FLOW: &str = "call";
 const SENT_BEFORE_MS: i64 = 24 * 60 * 60 * 1_000;
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 /// The host of one call keeps little, and not for long.
-const ROOM: Room = Room {
-    free_bytes_min: 4 << 20,
-    reserve_bytes: 1 << 20,
+const OPENING: Opening = Opening {
+    database: Database::Embedded,
+    room: Room {
+        free_bytes_min: 4 << 20,
+        reserve_bytes: 1 << 20,
+    },
 };
 /// Who waits longer is told what for.
 const READY_SOON: Duration = Duration::from_secs(3);
@@ -97,7 +100,7 @@ impl Host {
         std::fs::create_dir_all(&data)?;
         subject.write_installation(&installation)?;
         let clock: SharedClock = Arc::new(SystemClock);
-        let ledger = Ledger::open_with(&data, Arc::clone(&clock), ROOM).await?;
+        let ledger = Ledger::open_with(&data, Arc::clone(&clock), &OPENING).await?;
         let limits = RuntimeLimits::default();
         let (calls_max, large_calls_max) = (limits.small.calls_max, limits.large.calls_max);
         // Planning compiles, and applying loads once more: a connector that brings an interpreter takes 10 s and more.

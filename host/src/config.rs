@@ -2,7 +2,7 @@
 //! missing.
 
 use crate::egress::Resolver;
-use crate::ledger::Room;
+use crate::ledger::{Database, Room};
 use oncegate_domain::limits::EVENT_BODY_BYTES_MAX;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +21,8 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Addresses of reverse proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpAddr>,
+    /// Which database holds the ledger; SQLite in the data directory unless told otherwise.
+    pub database: Database,
     /// How much this host takes on.
     pub limits: Limits,
     /// Where compiled connectors are kept; `None`: `DATA/cache`. Not of the file: for hosts that a command starts for a
@@ -64,6 +66,7 @@ impl Default for Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             public_url: None,
             trusted_proxies: Vec::new(),
+            database: Database::Embedded,
             limits: Limits::default(),
             cache: None,
             resolver: Resolver::System,

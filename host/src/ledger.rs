@@ -3,7 +3,7 @@
 //!
 //! Every change is a command to one writer, which commits them in groups (`writer`); a method returns after the COMMIT.
 //! Reads go to a pool beside it, each in a snapshot of its own. One set of SQL statements serves every backend; what
-//! differs is in `sqlite`.
+//! differs is in `sqlite` and `postgres`.
 //!
 //! It must not know what flows mean, nor connectors, networks or policies: it stores the domain's decisions and fences
 //! them.
@@ -12,6 +12,7 @@ mod accept;
 mod batch;
 mod change;
 mod command;
+mod database;
 mod decide;
 mod due;
 mod error;
@@ -19,8 +20,10 @@ mod fence;
 mod finish;
 mod intend;
 mod listed;
+mod open;
 mod people;
 mod place;
+mod postgres;
 mod read;
 mod read_audit;
 mod read_catalog;
@@ -37,6 +40,7 @@ mod save;
 mod schema;
 mod space;
 mod sqlite;
+mod store;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -46,6 +50,7 @@ pub use crate::flow::ContextItem;
 pub use change::*;
 pub use error::LedgerError;
 pub use listed::*;
+pub use open::{Database, Opening};
 pub use read::*;
 pub use read_list::RUNS_SEARCHED_MAX;
 pub use read_page::RUNS_PER_PAGE;
@@ -55,15 +60,13 @@ pub use write::*;
 use crate::clock::SharedClock;
 use accept::Accept;
 use command::{Command, RareCommand, Reply};
+use database::{Conn, Readers, Snapshot, Value};
 use futures::future::BoxFuture;
 use oncegate_domain::id::Id;
-use space::Space;
-use sqlite::{Conn, Readers, Snapshot, Value};
-use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
+use store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
-use writer::{COMMANDS_WAITING_MAX, Counters, Writer};
+use writer::Counters;
 
 /// Most items of one page.
 pub const PAGE_ITEMS_MAX: u32 = 500;
@@ -82,7 +85,7 @@ struct Inner {
     readers: Readers,
     counters: Arc<Counters>,
     counted: tokio::sync::Mutex<read_counts::Kept>,
-    space: Arc<Space>,
+    store: Store,
     failed: watch::Sender<Option<String>>,
 }
 
@@ -107,86 +110,14 @@ pub fn new_id(at_ms: i64) -> Id {
     Id::new(at_ms, rand::random())
 }
 
-/// How often the lock is asked for, and how far apart: a host that was told to stop may just be closing.
-const LOCK_TRIES_MAX: u32 = 10;
-const LOCK_PAUSE_MS: u64 = 50;
-
-async fn take_lock(dir: &Path) -> std::result::Result<File, String> {
-    for _ in 0..LOCK_TRIES_MAX {
-        if let Some(lock) = place::lock(dir)? {
-            return Ok(lock);
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(LOCK_PAUSE_MS)).await;
-    }
-    Err(format!(
-        "{} holds it; stop that host first, or give this one another --data directory",
-        place::holder(dir)
-    ))
-}
-
-/// Opening and closing.
+/// What it is for, and how it ends.
 impl Ledger {
-    /// Opens (and makes, and migrates) the ledger in `dir`, takes its lock, and begins a new lease epoch.
-    pub async fn open(dir: &Path, clock: SharedClock) -> Result<Ledger> {
-        Self::open_with(dir, clock, Room::default()).await
-    }
-
-    /// The same, with so much room on the disk.
-    pub async fn open_with(dir: &Path, clock: SharedClock, room: Room) -> Result<Ledger> {
-        let refuse = |why: String| LedgerError::Open {
-            dir: dir.display().to_string(),
-            why,
-        };
-        place::prepare(dir).map_err(refuse)?;
-        let lock = take_lock(dir).await.map_err(refuse)?;
-        let space = Space::open(dir, room);
-        let refuse = |why: String| match space.is_full() {
-            true => refuse(format!("the disk is full; free space and start again ({why})")),
-            false => refuse(why),
-        };
-        let (mut connection, readers) = sqlite::open(&dir.join("ledger.db")).map_err(refuse)?;
-        let now_ms = clock.now_ms();
-        let begun = async {
-            schema::migrate(&mut connection, now_ms).await?;
-            schema::begin_epoch(&mut connection, now_ms).await
-        };
-        let (installation, epoch) = begun.await.map_err(|error| refuse(error.to_string()))?;
-        let (queue, commands) = mpsc::channel(COMMANDS_WAITING_MAX);
-        let failed = watch::Sender::new(None);
-        let counters = Arc::new(Counters::default());
-        let writer = Writer {
-            connection,
-            queue: commands,
-            epoch,
-            counters: counters.clone(),
-            space: space.clone(),
-            failed: failed.clone(),
-            lock,
-        };
-        let no_thread = |error: std::io::Error| refuse(format!("its writer cannot be started: {error}"));
-        writer.start().map_err(no_thread)?;
-        tokio::spawn(Space::keep_looking(Arc::downgrade(&space)));
-        Ok(Ledger {
-            inner: Arc::new(Inner {
-                installation,
-                epoch,
-                clock,
-                queue,
-                readers,
-                counters,
-                counted: tokio::sync::Mutex::default(),
-                space,
-                failed,
-            }),
-        })
-    }
-
     /// Whether there is room for new events, as of now.
     ///
     /// # Errors
     /// There is not.
     pub fn has_room(&self) -> Result<()> {
-        self.inner.space.look()
+        self.inner.store.look()
     }
 
     /// This installation's id, secret and incarnation.
@@ -311,7 +242,7 @@ impl Ledger {
 impl Ledger {
     /// Event, run and all its steps in one transaction; or what the same key means. An event is answered 2xx after this.
     pub async fn accept(&self, event: NewEvent) -> Result<Accepted> {
-        self.inner.space.look()?;
+        self.inner.store.look()?;
         let accept = Box::new(Accept::new(event));
         let mut accepted = self.send(|reply| Command::Accept(accept, reply)).await?;
         if let Accepted::Duplicate { run, state, result } = &mut accepted

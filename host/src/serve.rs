@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::credentials::Secrets;
 use crate::egress::Egress;
 use crate::executor::{Abandoned, Executor, Parts};
-use crate::ledger::{Ledger, LedgerError, NewToken, Room};
+use crate::ledger::{Ledger, LedgerError, NewToken, Opening, Room};
 use crate::runtime::{Runtime, RuntimeError, RuntimeLimits};
 use crate::triggers::{self, Hooks, HooksLimits};
 use axum::Router;
@@ -104,7 +104,11 @@ impl Host {
             free_bytes_min: config.limits.free_bytes_min,
             reserve_bytes: config.limits.reserve_bytes,
         };
-        let ledger = Ledger::open_with(data, Arc::clone(&clock), room).await?;
+        let opening = Opening {
+            database: config.database.clone(),
+            room,
+        };
+        let ledger = Ledger::open_with(data, Arc::clone(&clock), &opening).await?;
         let mut limits = RuntimeLimits::default();
         limits.small.calls_max = config.limits.calls_max;
         limits.large.calls_max = config.limits.large_calls_max();

@@ -4,7 +4,7 @@ use crate::client::{Answer, Client};
 use crate::disk::Disk;
 use crate::flushes;
 use crate::folder::{Folder, HOOK_SECRET};
-use crate::host::prepare;
+use crate::host::{database, prepare, prepare_embedded};
 use crate::wait::{LOOK_EVERY, PATIENCE, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -46,7 +46,11 @@ impl ChildHost {
 
     async fn start_with(program: &str, folder: &Folder, disk: Option<PathBuf>) -> ChildHost {
         let data = tempfile::tempdir().unwrap();
-        prepare(data.path());
+        match disk {
+            // The disk of the embedded ledger, whatever the other tests run on.
+            Some(_) => prepare_embedded(data.path()),
+            None => prepare(data.path()).await,
+        }
         let program = PathBuf::from(program);
         let (child, client) = come_up(&program, data.path(), Some(folder.path()), disk.as_deref()).await;
         ChildHost {
@@ -164,6 +168,9 @@ async fn come_up(program: &Path, data: &Path, folder: Option<&Path>, disk: Optio
         command.arg("--apply").arg(folder);
     }
     command.envs(disk.map(|disk| (flushes::FOLDER, disk)));
+    if let Some(database) = database(data) {
+        command.env("ONCEGATE_DATABASE", database);
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     let mut child = command.spawn().unwrap();
     let up = async {

@@ -56,7 +56,21 @@ impl TestHost {
     /// As [`TestHost::start`].
     pub async fn start_with(folder: &Folder, clock: Arc<ManualClock>, given_clock: SharedClock) -> TestHost {
         let data = tempfile::tempdir().unwrap();
-        prepare(data.path());
+        prepare(data.path()).await;
+        TestHost::start_on(data, folder, clock, given_clock).await
+    }
+
+    /// The same on the embedded ledger, whatever the others run on: for what has to do with its disk.
+    ///
+    /// # Panics
+    /// As [`TestHost::start`].
+    pub async fn start_embedded(folder: &Folder) -> TestHost {
+        let (data, clock) = (tempfile::tempdir().unwrap(), Arc::new(ManualClock::new(START_MS)));
+        prepare_embedded(data.path());
+        TestHost::start_on(data, folder, Arc::clone(&clock), clock).await
+    }
+
+    async fn start_on(data: TempDir, folder: &Folder, clock: Arc<ManualClock>, given_clock: SharedClock) -> TestHost {
         let server = serve(data.path(), &given_clock).await;
         let client = client(data.path(), &server);
         let host = TestHost {
@@ -126,7 +140,7 @@ impl TestHost {
     }
 
     async fn come_up_with_config(&mut self, change: impl FnOnce(&mut Config)) {
-        let mut config = config();
+        let mut config = config(self.data.path());
         change(&mut config);
         let server = Server::start(self.data.path(), &config, Arc::clone(&self.given_clock)).await;
         let server = server.unwrap();
@@ -140,7 +154,7 @@ impl TestHost {
     /// It does not come up.
     pub async fn come_up_with(&mut self, folder: &Folder) {
         let clock = Arc::clone(&self.given_clock);
-        let config = config();
+        let config = config(self.data.path());
         let server = Server::start_with(self.data.path(), &config, clock, Some((folder.path(), &[])));
         let server = server.await.unwrap();
         self.client = client(self.data.path(), &server);
@@ -328,20 +342,39 @@ impl Idle {
     }
 }
 
+/// Where a data directory keeps the address of its host's database.
+const DATABASE: &str = "database-of-test";
+
 /// A data directory before its first start: the secret of the hooks, and what was compiled for the test before.
-pub(crate) fn prepare(data: &Path) {
+pub(crate) fn prepare_embedded(data: &Path) {
     std::fs::create_dir_all(data.join("secrets")).unwrap();
     std::fs::write(data.join("secrets/hook"), HOOK_SECRET).unwrap();
     compiled::give(&data.join("cache"));
 }
 
-async fn serve(data: &Path, clock: &SharedClock) -> Server {
-    Server::start(data, &config(), Arc::clone(clock)).await.unwrap()
+/// The same, and a database where these tests run on PostgreSQL.
+pub(crate) async fn prepare(data: &Path) {
+    prepare_embedded(data);
+    if oncegate_test_database::is_asked_for() {
+        let database = oncegate_test_database::new_database().await;
+        std::fs::write(data.join(DATABASE), database).unwrap();
+    }
 }
 
-fn config() -> Config {
+/// The database of a host, where tests run on PostgreSQL.
+pub(crate) fn database(data: &Path) -> Option<String> {
+    std::fs::read_to_string(data.join(DATABASE)).ok()
+}
+
+async fn serve(data: &Path, clock: &SharedClock) -> Server {
+    Server::start(data, &config(data), Arc::clone(clock)).await.unwrap()
+}
+
+fn config(data: &Path) -> Config {
+    let database = database(data).map(|address| address.parse().unwrap());
     let mut config = Config {
         listen: ([127, 0, 0, 1], 0).into(),
+        database: database.unwrap_or_default(),
         ..Config::default()
     };
     config.limits.calls_max = 16;

@@ -3,6 +3,7 @@
 use super::Place;
 use crate::clock::SystemClock;
 use crate::config::Config;
+use crate::ledger::Database;
 use crate::serve::Server;
 use crate::telemetry::{self, LogFormat};
 use anyhow::Context;
@@ -17,6 +18,10 @@ pub struct ServeArgs {
     /// Where to listen; goes before `oncegate.toml`. Port 0 takes a free one (it is written to DATA/address).
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
+    /// The database that holds the ledger, like postgres://user:password@host/name; goes before `oncegate.toml`. Without
+    /// one it is in the data directory.
+    #[arg(long, value_name = "URL", env = "ONCEGATE_DATABASE", hide_env_values = true)]
+    database: Option<Database>,
     /// Make the host match this installation folder first; its `oncegate.toml` is used.
     #[arg(long, value_name = "FOLDER")]
     apply: Option<PathBuf>,
@@ -44,6 +49,9 @@ pub fn run(place: &Place, args: &ServeArgs) -> anyhow::Result<()> {
     let mut config = Config::read(folder)?;
     if let Some(listen) = args.listen {
         config.listen = listen;
+    }
+    if let Some(database) = &args.database {
+        config.database.clone_from(database);
     }
     config.cache.clone_from(&args.cache);
     let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;

@@ -2,8 +2,8 @@
 //! without a run that can go on (case C4).
 
 use super::batch::Template;
+use super::database::{Conn, Value};
 use super::rows::{Row, due_ms, run_is_final, run_state_word, wait_reason};
-use super::sqlite::{Conn, Value};
 use super::{Accepted, NewEvent, NewStep};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;

@@ -1,10 +1,12 @@
 //! Statements that are run for each of many rows. In their text the row is called `v`.
 //!
 //! On SQLite one row at a time: it is in this process, and a statement over many rows would make a table for `v` and throw
-//! it away. No `RETURNING` either, which makes one as well; how many rows a statement changed says enough.
+//! it away. No `RETURNING` either, which makes one as well; how many rows a statement changed says enough. On PostgreSQL all
+//! rows at once, for there each statement is a journey.
 
+use super::database::{Conn, DbError, Value, WriterConnection, a_reader_changes_nothing};
+use super::postgres::{self, Columns};
 use super::rows::Row;
-use super::sqlite::{Conn, DbError, Value};
 use std::sync::OnceLock;
 
 /// A statement over rows of these columns.
@@ -12,6 +14,7 @@ pub(super) struct Template<const N: usize> {
     columns: &'static [&'static str; N],
     form: Form,
     built: OnceLock<String>,
+    built_for_all: OnceLock<String>,
 }
 
 /// Parts that name columns as `v.name`.
@@ -65,6 +68,7 @@ impl<const N: usize> Template<N> {
             columns,
             form,
             built: OnceLock::new(),
+            built_for_all: OnceLock::new(),
         }
     }
 
@@ -74,16 +78,40 @@ impl<const N: usize> Template<N> {
         conn: &mut Conn<'_>,
         rows: impl Iterator<Item = [Value<'_>; N]>,
     ) -> Result<Vec<bool>, DbError> {
-        let mut changed = Vec::with_capacity(rows.size_hint().0);
-        for row in rows {
-            changed.push(conn.change(self.sql(), &row).await? > 0);
+        match conn {
+            Conn::Writer(WriterConnection::Sqlite(writer)) => rows
+                .map(|row| writer.change(self.sql(), &row).map(|changed| changed > 0))
+                .collect(),
+            Conn::Writer(WriterConnection::Postgres(writer)) => self.change_all(writer, rows).await,
+            Conn::Reader(_) => Err(a_reader_changes_nothing()),
         }
-        Ok(changed)
     }
 
     /// The same for one row.
     pub(super) async fn change_one(&'static self, conn: &mut Conn<'_>, row: [Value<'_>; N]) -> Result<bool, DbError> {
-        Ok(conn.change(self.sql(), &row).await? > 0)
+        Ok(self.change(conn, std::iter::once(row)).await?.contains(&true))
+    }
+
+    async fn change_all(
+        &'static self,
+        writer: &mut postgres::WriterConnection,
+        rows: impl Iterator<Item = [Value<'_>; N]>,
+    ) -> Result<Vec<bool>, DbError> {
+        let mut count = 0;
+        let Some(columns) = Columns::of(rows.inspect(|_| count += 1))? else {
+            return Ok(Vec::new());
+        };
+        let sql = self.built_for_all.get_or_init(|| self.sql_for_all(&columns.unnest()));
+        let mut changed = vec![false; count];
+        for row in writer.query_all(sql, columns).await? {
+            let place = row.decode("places", Row::small::<usize>);
+            let place = place.map_err(|error| DbError::Other(error.to_string()))?;
+            // The places count from 1.
+            if let Some(changed) = changed.get_mut(place.wrapping_sub(1)) {
+                *changed = true;
+            }
+        }
+        Ok(changed)
     }
 
     /// What the statement finds for a row.
@@ -106,6 +134,27 @@ impl<const N: usize> Template<N> {
                 self.placed(&format!("SELECT {what} FROM {from} WHERE {condition}"))
             }
         })
+    }
+
+    /// Its text for all rows of `v` at once; what comes back are the places of those that changed something.
+    fn sql_for_all(&self, unnest: &str) -> String {
+        let columns = self.columns.join(", ");
+        let rows = format!("{unnest} WITH ORDINALITY AS v({columns}, place)");
+        match self.form {
+            Form::Insert { table, tail } => {
+                let first = self.columns[0];
+                format!(
+                    "WITH v AS (SELECT * FROM {rows}),
+                       done AS (INSERT INTO {table} ({columns}) SELECT {columns} FROM v {tail} RETURNING {first})
+                     SELECT v.place FROM v JOIN done ON done.{first} = v.{first}"
+                )
+            }
+            Form::Update { table, set, condition } => {
+                format!("UPDATE {table} SET {set} FROM {rows} WHERE {condition} RETURNING v.place")
+            }
+            // Asked for one row at a time: see `find_one`.
+            Form::Find { .. } => self.sql().to_owned(),
+        }
     }
 
     /// `v.name` becomes the place of that column. A name that is no column is a mistake in the text, which would otherwise be

@@ -1,7 +1,7 @@
 //! Commands on their way to the writer, each with the sender that waits for its verdict.
 
 use super::accept::Accept;
-use super::sqlite::Conn;
+use super::database::Conn;
 use super::{Accepted, Finish, Finished, Intent, NewIntent};
 use super::{LedgerError, Result};
 use futures::future::BoxFuture;

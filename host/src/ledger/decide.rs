@@ -2,10 +2,10 @@
 
 use super::accept::{INSERT_RUN, INSERT_STEP, NewRun, run_row, step_row};
 use super::batch::Template;
+use super::database::{Conn, Value};
 use super::fence::{self, Fence};
 use super::finish::{self, UPDATE_RUN, UPDATE_STEP};
 use super::review::{self, Closing};
-use super::sqlite::{Conn, Value};
 use super::{AuditEntry, Cancel, ConflictDecision, ConflictRun, LateEvidence, PersonDecision, StepWrite};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;

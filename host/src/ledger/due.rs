@@ -1,9 +1,9 @@
 //! Which steps somebody should look at. Every scan goes by the index of unfinished steps, so history costs it nothing.
 
 use super::Result;
+use super::database::{Conn, Value};
 use super::intend::{LATER_INTENT, later_values};
 use super::rows::Row;
-use super::sqlite::{Conn, Value};
 use super::{ConnectionWait, DueCursor, DueStep, OpenIntent, StoredIntent, UnderWay};
 use super::{Place, StoredRequest};
 use oncegate_domain::id::Id;

@@ -79,10 +79,10 @@ pub enum LedgerError {
     #[error("the ledger is closed: the host is shutting down")]
     Closed,
     /// The ledger could not be opened.
-    #[error("cannot open the ledger in {dir}: {why}")]
+    #[error("cannot open the ledger in {place}: {why}")]
     Open {
-        /// The data directory.
-        dir: String,
+        /// The data directory, or host and name of the database.
+        place: String,
         /// Why, and what to do now.
         why: String,
     },

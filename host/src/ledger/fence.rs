@@ -1,6 +1,6 @@
 //! Why a fenced write found no row.
 
-use super::sqlite::{Conn, Value};
+use super::database::{Conn, Value};
 use super::{LedgerError, Result};
 use oncegate_domain::id::Id;
 

@@ -2,10 +2,10 @@
 
 use super::accept::{INSERT_STEP, step_row};
 use super::batch::Template;
+use super::database::{Conn, Value};
 use super::fence::{self, Fence};
 use super::review::{self, Closing};
 use super::rows::{Row, due_ms, run_is_final, run_state_word, wait_reason};
-use super::sqlite::{Conn, Value};
 use super::{AttemptEnd, Finish, Finished, StepWrite};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;

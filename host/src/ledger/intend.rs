@@ -1,9 +1,9 @@
 //! Recording the intent to send: what makes it impossible that a request leaves unrecorded.
 
 use super::batch::Template;
+use super::database::{Conn, Value};
 use super::fence::{self, Fence};
 use super::rows::{due_ms, json_text, wait_reason};
-use super::sqlite::{Conn, Value};
 use super::{AttemptKind, NewIntent};
 use super::{LedgerError, Result};
 use oncegate_domain::id::Id;

@@ -1,9 +1,9 @@
 //! The audit trail.
 
 use super::AuditEntry;
+use super::database::{Conn, Value};
 use super::read_list::{limit, paged};
 use super::rows::Row;
-use super::sqlite::{Conn, Value};
 use super::{AuditLine, Items, Page};
 use super::{PAGE_ITEMS_MAX, Result};
 use oncegate_domain::id::Id;

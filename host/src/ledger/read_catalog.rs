@@ -1,8 +1,8 @@
 //! Flows, connectors, connections and tokens as stored.
 
 use super::Result;
+use super::database::{Conn, Value};
 use super::rows::Row;
-use super::sqlite::{Conn, Value};
 use super::{CatalogRows, KnownConnector, StoredConnection, StoredConnector, StoredFlow, StoredToken};
 use oncegate_domain::id::Id;
 

@@ -2,8 +2,8 @@
 //! completed, through an index. A long backlog takes its time all the same, so a count that took long is kept for a while.
 
 use super::Result;
+use super::database::{Conn, Value};
 use super::rows::Row;
-use super::sqlite::{self, Conn, Value};
 use super::{Counts, EffectCount};
 use crate::clock::monotonic_ns;
 use oncegate_domain::id::Id;
@@ -55,10 +55,8 @@ impl Kept {
 
 /// Counts as of now.
 pub(super) async fn counts(conn: &mut Conn<'_>, now_ms: i64) -> Result<Counts> {
-    let (events, runs) = (
-        ever(conn, sqlite::EVENTS_EVER).await?,
-        ever(conn, sqlite::RUNS_EVER).await?,
-    );
+    let (events, runs) = (conn.events_ever(), conn.runs_ever());
+    let (events, runs) = (ever(conn, events).await?, ever(conn, runs).await?);
     let not_completed = by_word(conn, NOT_COMPLETED, "runs", Row::word::<run::State>).await?;
     let (conflicts, runs_of_conflicts): (u64, u64) = match conn
         .query(CONFLICTS, vec![Value::id(Id::from_bytes([0; 16]))])

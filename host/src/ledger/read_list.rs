@@ -1,9 +1,9 @@
 //! Runs as people list them, newest first. There is no index for what people search by: it would cost every event. So a
 //! search reads runs one after the other, so many at most, and says where it stopped.
 
+use super::database::{Conn, Value};
 use super::read_runs::read_summary;
 use super::rows::{Row, run_state_word};
-use super::sqlite::{Conn, Value};
 use super::{Items, LookedThrough, PAGE_ITEMS_MAX, Page, Result, RunFilter, RunSummary};
 use oncegate_domain::id::Id;
 use oncegate_domain::run;

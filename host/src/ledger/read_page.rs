@@ -2,9 +2,9 @@
 //! each by itself would cost more than carrying it out, where a backlog is read back.
 
 use super::Result;
+use super::database::{Conn, Sql, Value};
 use super::read_runs::{read_event, step};
 use super::rows::Row;
-use super::sqlite::{Conn, Sql, Value};
 use super::{StoredRun, StoredStep};
 use oncegate_domain::id::Id;
 use std::collections::HashMap;

@@ -1,10 +1,10 @@
 //! Review items, with what a person needs to decide.
 
 use super::Result;
+use super::database::{Conn, Value};
 use super::read_list::{limit, paged};
 use super::read_runs;
 use super::rows::{Bad, Row};
-use super::sqlite::{Conn, Value};
 use super::{Closed, Items, Page, ReviewDetail, ReviewItem, ReviewSubject};
 use oncegate_domain::id::Id;
 

@@ -1,7 +1,7 @@
 //! Runs, one at a time: what people read of one, and its result.
 
+use super::database::{Conn, Value};
 use super::rows::{Bad, Row, run_is_final};
-use super::sqlite::{Conn, Value};
 use super::{Delivery, RunDetail, RunResult, RunSummary, StoredAttempt, StoredEvent, StoredStep};
 use super::{PAGE_ITEMS_MAX, Result, read_audit, read_review};
 use super::{Place, StoredRequest};

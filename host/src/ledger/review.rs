@@ -1,7 +1,7 @@
 //! Review items: what waits for a person. A step that enters review opens one, a step that leaves it closes it.
 
 use super::StepWrite;
-use super::sqlite::{Conn, Value};
+use super::database::{Conn, Value};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 use oncegate_domain::step::State;

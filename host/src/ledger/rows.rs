@@ -1,7 +1,7 @@
 //! Between stored cells and the domain's words. A cell that does not decode is an error that names its row.
 
 use super::LedgerError;
-use super::sqlite::Value;
+use super::database::Value;
 use oncegate_domain::id::Id;
 use oncegate_domain::run;
 use oncegate_domain::step::{State, Step};

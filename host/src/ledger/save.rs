@@ -1,8 +1,8 @@
 //! Keeping what describes the installation: flows, connectors, connections, tokens. Revisions are added, never changed.
 
+use super::database::{Conn, Value};
 use super::decide::audit;
 use super::rows::{Row, json_text};
-use super::sqlite::{Conn, Value};
 use super::{AuditEntry, InstallationChange, NewConnection, NewConnector, NewFlow, NewToken};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;

@@ -1,7 +1,7 @@
 //! The tables: migrations in order, each run once, in a transaction of its own. A ledger from a newer version is refused.
 
+use super::database::{Value, WriterConnection};
 use super::rows::Row;
-use super::sqlite::{Value, WriterConnection};
 use super::{Installation, LedgerError, Result, new_id, random};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::InstallationSecret;

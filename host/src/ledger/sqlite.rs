@@ -1,5 +1,4 @@
-//! What is SQLite's own: how the file is opened, which errors mean what, how values are bound and read. Everything else
-//! in the ledger speaks to it in [`Value`]s, so that a second backend is a second file like this one.
+//! What is SQLite's own: how the file is opened, which errors mean what, how values are bound and read.
 //!
 //! Two libraries stand before the one SQLite: readers go through sqlx, which hands each statement to a thread of its own
 //! and each row back; the writer, which runs a dozen small statements per event, calls SQLite where it stands
@@ -11,11 +10,8 @@ mod writer;
 pub(super) use reader::{Readers, Snapshot};
 pub(super) use writer::WriterConnection;
 
-use super::LedgerError;
-use super::rows::Row;
-use std::borrow::Cow;
+use super::database::{DbError, Sql, Value};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Older ones can lose a WAL write in a race between a writer and readers.
@@ -32,41 +28,6 @@ pub(super) const EVENTS_EVER: &str = "SELECT COALESCE(MAX(rowid), 0) FROM events
 /// The same.
 pub(super) const RUNS_EVER: &str = "SELECT COALESCE(MAX(rowid), 0) FROM runs";
 
-/// A value for a placeholder. Each kind has its own null, which other backends need.
-#[derive(Clone, Debug)]
-pub(super) enum Value<'a> {
-    Int(Option<i64>),
-    Text(Option<Cow<'a, str>>),
-    Bytes(Option<Cow<'a, [u8]>>),
-    Id(Option<[u8; 16]>),
-}
-
-/// A statement: fixed text, or text that was built for what is asked.
-#[derive(Clone, Debug)]
-pub(super) enum Sql {
-    Fixed(&'static str),
-    Built(Arc<str>),
-}
-
-impl From<&'static str> for Sql {
-    fn from(text: &'static str) -> Self {
-        Sql::Fixed(text)
-    }
-}
-
-/// A failed statement, told apart by what must follow.
-#[derive(Clone, Debug)]
-pub(super) enum DbError {
-    /// Disk full, quota, read-only: an ordinary error.
-    Unwritable(String),
-    /// A rule of the schema was broken: a fault of the one command.
-    Constraint(String),
-    /// The disk failed: the process must end.
-    Io(String),
-    /// Anything else.
-    Other(String),
-}
-
 impl DbError {
     /// By SQLite's result code; the low byte is the primary one, see <https://sqlite.org/rescode.html>.
     fn of_code(code: Option<i32>, text: String) -> Self {
@@ -75,51 +36,6 @@ impl DbError {
             Some(19) => DbError::Constraint(text),     // SQLITE_CONSTRAINT
             Some(10 | 11 | 26) => DbError::Io(text),   // SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB
             Some(_) | None => DbError::Other(text),
-        }
-    }
-}
-
-impl From<DbError> for LedgerError {
-    fn from(error: DbError) -> Self {
-        match error {
-            DbError::Unwritable(why) => LedgerError::Unwritable(why),
-            DbError::Constraint(why) => LedgerError::Invalid { what: "a row", why },
-            DbError::Io(why) => LedgerError::Fatal(why),
-            DbError::Other(why) => LedgerError::Database(why),
-        }
-    }
-}
-
-/// Something that statements can be run on. Placeholders are `?1`, `?2`, …
-pub(super) enum Conn<'a> {
-    /// The writer's connection: a statement runs on this thread, and no future of it ever waits.
-    Writer(&'a mut WriterConnection),
-    /// A reader's snapshot.
-    Reader(&'a mut Snapshot),
-}
-
-impl Conn<'_> {
-    /// Runs a prepared statement and returns its rows.
-    pub(super) async fn query(&mut self, sql: impl Into<Sql>, values: Vec<Value<'_>>) -> Result<Vec<Row>, DbError> {
-        match self {
-            Conn::Writer(writer) => writer.query(sql.into(), &values),
-            Conn::Reader(snapshot) => snapshot.query(sql.into(), values).await,
-        }
-    }
-
-    /// Runs a prepared statement that changes something; how many rows it changed.
-    pub(super) async fn change(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, DbError> {
-        match self {
-            Conn::Writer(writer) => writer.change(sql, values),
-            Conn::Reader(_) => Err(DbError::Other("a reader changes nothing".into())),
-        }
-    }
-
-    /// Runs statements without placeholders.
-    pub(super) async fn script(&mut self, text: &'static str) -> Result<(), DbError> {
-        match self {
-            Conn::Writer(writer) => writer.script(text),
-            Conn::Reader(_) => Err(DbError::Other("a reader changes nothing".into())),
         }
     }
 }

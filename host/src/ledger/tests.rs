@@ -1,10 +1,11 @@
-//! The ledger's contract: every command in both directions, on a real file. Written against the public methods alone, so
-//! that a second backend runs the same; what is SQLite's own is in `on_sqlite`.
+//! The ledger's contract: every command in both directions, on a real database. Each test of it runs on both kinds; what is
+//! SQLite's or PostgreSQL's own is in `on_sqlite` and `on_postgres`.
 #![allow(clippy::unwrap_used)]
 
 mod catalog;
 mod events;
 mod many;
+mod on_postgres;
 mod on_sqlite;
 mod people;
 mod plans;
@@ -27,26 +28,74 @@ struct House {
     ledger: Ledger,
     flow: Id,
     dir: tempfile::TempDir,
+    opening: Opening,
 }
+
+/// Runs tests of the contract on both databases.
+macro_rules! on_both {
+    ($($name:ident,)*) => {
+        mod on_sqlite {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(super::house().await).await;
+            })*
+        }
+        mod on_postgres {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(super::house_on_postgres().await).await;
+            })*
+        }
+    };
+}
+use on_both;
 
 async fn house() -> House {
-    let dir = tempfile::tempdir().unwrap();
-    let ledger = open(dir.path()).await;
-    let flow = ledger.save_flow(new_flow("lead", "name = 'lead'")).await.unwrap().0;
-    House { ledger, flow, dir }
+    house_on(Database::Embedded).await
 }
 
-async fn open(dir: &Path) -> Ledger {
-    Ledger::open(dir, Arc::new(ManualClock::new(NOW_MS))).await.unwrap()
+async fn house_on_postgres() -> House {
+    house_on(Database::Postgres(oncegate_test_database::new_database().await)).await
+}
+
+async fn house_on(database: Database) -> House {
+    let dir = tempfile::tempdir().unwrap();
+    let opening = Opening {
+        database,
+        ..Opening::default()
+    };
+    let ledger = open(dir.path(), &opening).await;
+    let flow = ledger.save_flow(new_flow("lead", "name = 'lead'")).await.unwrap().0;
+    House {
+        ledger,
+        flow,
+        dir,
+        opening,
+    }
+}
+
+async fn open(dir: &std::path::Path, opening: &Opening) -> Ledger {
+    let clock = Arc::new(ManualClock::new(NOW_MS));
+    Ledger::open_with(dir, clock, opening).await.unwrap()
 }
 
 impl House {
     /// The host is gone without closing anything, and comes back.
     async fn reopen(self) -> House {
-        let House { ledger, flow, dir } = self;
+        let House {
+            ledger,
+            flow,
+            dir,
+            opening,
+        } = self;
         drop(ledger);
-        let ledger = open(dir.path()).await;
-        House { ledger, flow, dir }
+        let ledger = open(dir.path(), &opening).await;
+        House {
+            ledger,
+            flow,
+            dir,
+            opening,
+        }
     }
 
     fn event(&self, key: &str) -> NewEvent {

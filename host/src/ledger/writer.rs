@@ -2,9 +2,9 @@
 //! COMMIT. One flush serves all of them; a lone command waits for nobody.
 
 use super::command::{Command, Done};
+use super::database::{DbError, WriterConnection};
 use super::rounds::{Round, rounds};
-use super::space::Space;
-use super::sqlite::{DbError, WriterConnection};
+use super::store::Store;
 use super::{LedgerError, Result, WriterCounts, accept, finish, intend};
 use std::fs::File;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(super) struct Writer {
     pub queue: mpsc::Receiver<Command>,
     pub epoch: i64,
     pub counters: Arc<Counters>,
-    pub space: Arc<Space>,
+    pub store: Store,
     /// Told why, once, when the ledger can no longer be trusted in this process.
     pub failed: watch::Sender<Option<String>>,
     /// Held until the last commit is done.
@@ -66,7 +66,7 @@ impl Writer {
     async fn run(mut self) {
         let mut group_before = 1;
         let mut closers = Vec::new();
-        while let Some(first) = self.queue.recv().await {
+        while let Some(first) = self.next().await {
             let mut group = self.gather(first, group_before / 2);
             group_before = group.len();
             closers.extend(group.extract_if(.., |command| matches!(command, Command::Close(_))));
@@ -88,6 +88,20 @@ impl Writer {
         }
         drop(lock);
         closers.into_iter().for_each(|closer| closer.wake(Ok(Done::Rare)));
+    }
+
+    /// The next command. While there is none, a lost database is looked for: those who would send something are told that it
+    /// is away, and wait for the word that it is back.
+    async fn next(&mut self) -> Option<Command> {
+        loop {
+            let Some(pause) = self.connection.lost() else {
+                return self.queue.recv().await;
+            };
+            match tokio::time::timeout(pause, self.queue.recv()).await {
+                Ok(command) => return command,
+                Err(_) => self.connection.look_for().await,
+            }
+        }
     }
 
     /// The first command and all that wait behind it. Where the group before was larger, its senders were just woken
@@ -116,7 +130,7 @@ impl Writer {
         self.counters.commands.fetch_add(group.len() as u64, Ordering::Relaxed);
         let mut written = self.write(&mut group).await;
         if let Err(error @ LedgerError::Unwritable(_)) = &written
-            && self.space.give_up_reserve()
+            && self.store.give_up_reserve()
         {
             // The room that this makes is for the outcomes of work begun: what would begin more is refused.
             let events = group.extract_if(.., |command| matches!(command, Command::Accept(..)));
@@ -184,6 +198,9 @@ impl Writer {
                 // Disk full, read-only and busy are found before the frame that would make the transaction count is
                 // written. Every other error of a COMMIT leaves its fate unclear.
                 Err(DbError::Unwritable(why)) => LedgerError::Unwritable(why),
+                // A database behind a connection was asked, and said that it stored nothing.
+                Err(DbError::Lost(why)) => LedgerError::Unwritable(why),
+                Err(DbError::InTheWay(why)) => LedgerError::Database(why),
                 Err(DbError::Other(why)) if why.contains("locked") => LedgerError::Database(why),
                 Err(error) => LedgerError::Fatal(format!("a COMMIT ended in {error:?}: its fate is unclear")),
             },

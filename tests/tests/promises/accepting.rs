@@ -8,12 +8,17 @@ use oncegate_tests::{Connection, Destination, Folder, HOOK_SECRET, Service, Test
 use serde_json::json;
 
 async fn chat_host() -> (Destination, TestHost) {
+    let (destination, folder) = chat().await;
+    let host = TestHost::start(&folder).await;
+    (destination, host)
+}
+
+async fn chat() -> (Destination, Folder) {
     let destination = Destination::start([Service::chat()]).await.unwrap();
     let folder = Folder::new()
         .connection(&Connection::chat(&destination.origin("chat")))
         .flow("orders", &orders("orders", CHAT));
-    let host = TestHost::start(&folder).await;
-    (destination, host)
+    (destination, folder)
 }
 
 /// C1.
@@ -178,7 +183,8 @@ async fn a_conflict_that_is_another_event_runs_once_under_a_key_of_its_own() {
 /// C3, with a disk that is full.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_order_that_cannot_be_stored_is_refused_and_nothing_is_done_until_it_is_sent_again() {
-    let (destination, mut host) = chat_host().await;
+    let (destination, folder) = chat().await;
+    let mut host = TestHost::start_embedded(&folder).await;
     host.inside().ledger.limit_pages(Some(1)).await.unwrap();
     let mut refused = 0;
     for n in 0..20 {

@@ -14,7 +14,7 @@ async fn below_the_watermark_new_events_are_refused_and_work_begun_comes_to_its_
     let destination = Destination::start([Service::chat()]).await.unwrap();
     let chat = Connection::chat(&destination.origin("chat")).trust("refused_before_effect = [503]");
     let folder = Folder::new().connection(&chat).flow("orders", &orders("orders", CHAT));
-    let mut host = TestHost::start(&folder).await;
+    let mut host = TestHost::start_embedded(&folder).await;
     assert_eq!(readyz(&host).await.status, 200);
     assert!(host.data().join("reserve").metadata().unwrap().len() > 0);
     destination.script(Rule::next("chat", Behaviour::status(503)));

@@ -1,6 +1,6 @@
 //! Connections that only read, through sqlx.
 
-use super::{BUSY_MAX, Conn, DbError, STATEMENTS_MAX, Sql, Value};
+use super::{BUSY_MAX, DbError, STATEMENTS_MAX, Sql, Value};
 use crate::ledger::rows::{Cell, Row};
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePool, SqlitePoolOptions, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, ConnectOptions, Row as _, Sqlite, Transaction, TypeInfo, ValueRef};
@@ -31,7 +31,7 @@ impl Readers {
     }
 
     pub(in crate::ledger) async fn snapshot(&self) -> Result<Snapshot, DbError> {
-        Ok(Snapshot(self.0.begin().await?))
+        self.0.begin().await.map(Snapshot).map_err(db_error)
     }
 
     pub(in crate::ledger) async fn close(&self) {
@@ -40,16 +40,13 @@ impl Readers {
 }
 
 impl Snapshot {
-    pub(in crate::ledger) fn conn(&mut self) -> Conn<'_> {
-        Conn::Reader(self)
-    }
-
-    pub(super) async fn query(&mut self, sql: Sql, values: Vec<Value<'_>>) -> Result<Vec<Row>, DbError> {
+    pub(in crate::ledger) async fn query(&mut self, sql: Sql, values: Vec<Value<'_>>) -> Result<Vec<Row>, DbError> {
         let query = match sql {
             Sql::Fixed(text) => sqlx::query_with(text, arguments(values)?),
             Sql::Built(text) => sqlx::query_with(AssertSqlSafe(text), arguments(values)?),
         };
-        query.fetch_all(&mut *self.0).await?.into_iter().map(row).collect()
+        let rows = query.fetch_all(&mut *self.0).await.map_err(db_error)?;
+        rows.into_iter().map(row).collect()
     }
 }
 
@@ -71,15 +68,15 @@ fn arguments(values: Vec<Value<'_>>) -> Result<SqliteArguments, DbError> {
 fn row(row: SqliteRow) -> Result<Row, DbError> {
     let mut cells = Vec::with_capacity(row.len());
     for place in 0..row.len() {
-        let raw = row.try_get_raw(place)?;
+        let raw = row.try_get_raw(place).map_err(db_error)?;
         // The value's own type, not the column's: it is what was stored.
         let cell = if raw.is_null() {
             Cell::Null
         } else {
             match raw.type_info().name() {
-                "INTEGER" => Cell::Int(row.try_get_unchecked(place)?),
-                "TEXT" => Cell::Text(row.try_get_unchecked(place)?),
-                _ => Cell::Bytes(row.try_get_unchecked(place)?),
+                "INTEGER" => Cell::Int(row.try_get_unchecked(place).map_err(db_error)?),
+                "TEXT" => Cell::Text(row.try_get_unchecked(place).map_err(db_error)?),
+                _ => Cell::Bytes(row.try_get_unchecked(place).map_err(db_error)?),
             }
         };
         cells.push(cell);
@@ -87,13 +84,12 @@ fn row(row: SqliteRow) -> Result<Row, DbError> {
     Ok(Row::new(cells))
 }
 
-impl From<sqlx::Error> for DbError {
-    fn from(error: sqlx::Error) -> Self {
-        let text = error.to_string();
-        if matches!(error, sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed) {
-            return DbError::Io(text);
-        }
-        let code = error.as_database_error().and_then(|error| error.code());
-        DbError::of_code(code.and_then(|code| code.parse().ok()), text)
+/// Not `From`: the same library speaks to PostgreSQL, where the codes mean something else.
+fn db_error(error: sqlx::Error) -> DbError {
+    let text = error.to_string();
+    if matches!(error, sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed) {
+        return DbError::Io(text);
     }
+    let code = error.as_database_error().and_then(|error| error.code());
+    DbError::of_code(code.and_then(|code| code.parse().ok()), text)
 }

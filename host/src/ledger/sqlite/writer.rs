@@ -1,6 +1,6 @@
 //! The one connection that writes, through rusqlite: statements run on the writer's own thread.
 
-use super::{BUSY_MAX, Conn, DbError, STATEMENTS_MAX, Sql, Value};
+use super::{BUSY_MAX, DbError, STATEMENTS_MAX, Sql, Value};
 use crate::ledger::rows::{Cell, Row};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ToSql};
@@ -26,32 +26,28 @@ impl WriterConnection {
         Ok(WriterConnection(connection))
     }
 
-    pub(in crate::ledger) fn conn(&mut self) -> Conn<'_> {
-        Conn::Writer(self)
-    }
-
     /// The write lock is taken at once, so that no statement in between can find the ledger busy.
-    pub(in crate::ledger) async fn begin(&mut self) -> Result<(), DbError> {
+    pub(in crate::ledger) fn begin(&mut self) -> Result<(), DbError> {
         self.change("BEGIN IMMEDIATE", &[]).map(drop)
     }
 
-    pub(in crate::ledger) async fn commit(&mut self) -> Result<(), DbError> {
+    pub(in crate::ledger) fn commit(&mut self) -> Result<(), DbError> {
         self.change("COMMIT", &[]).map(drop)
     }
 
     /// Ends the transaction without it. SQLite has done so by itself after some errors; that is no error here.
-    pub(in crate::ledger) async fn rollback(&mut self) -> Result<(), DbError> {
+    pub(in crate::ledger) fn rollback(&mut self) -> Result<(), DbError> {
         if self.0.is_autocommit() {
             return Ok(());
         }
         self.change("ROLLBACK", &[]).map(drop)
     }
 
-    pub(in crate::ledger) async fn close(self) -> Result<(), DbError> {
+    pub(in crate::ledger) fn close(self) -> Result<(), DbError> {
         self.0.close().map_err(|(_, error)| error.into())
     }
 
-    pub(super) fn query(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<Vec<Row>, DbError> {
+    pub(in crate::ledger) fn query(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<Vec<Row>, DbError> {
         let mut statement = match &sql {
             Sql::Fixed(text) => self.0.prepare_cached(text)?,
             Sql::Built(text) => self.0.prepare_cached(text)?,
@@ -66,13 +62,13 @@ impl WriterConnection {
         Ok(read)
     }
 
-    pub(super) fn change(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, DbError> {
+    pub(in crate::ledger) fn change(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, DbError> {
         let mut statement = self.0.prepare_cached(sql)?;
         bind(&mut statement, values)?;
         Ok(statement.raw_execute()?)
     }
 
-    pub(super) fn script(&mut self, text: &str) -> Result<(), DbError> {
+    pub(in crate::ledger) fn script(&mut self, text: &str) -> Result<(), DbError> {
         Ok(self.0.execute_batch(text)?)
     }
 }

@@ -2,9 +2,13 @@
 
 use super::*;
 
-#[tokio::test]
-async fn a_flow_keeps_its_id_over_revisions_and_names() {
-    let house = house().await;
+on_both! {
+    a_flow_keeps_its_id_over_revisions_and_names,
+    connectors_and_connections_are_kept,
+    tokens_are_found_by_their_hash_until_revoked,
+}
+
+async fn a_flow_keeps_its_id_over_revisions_and_names(house: House) {
     let save = |flow| house.ledger.save_flow(flow);
     assert_eq!(save(new_flow("lead", "name = 'lead'")).await.unwrap(), (house.flow, 1));
     assert_eq!(save(new_flow("lead", "# changed")).await.unwrap(), (house.flow, 2));
@@ -55,9 +59,7 @@ async fn a_flow_keeps_its_id_over_revisions_and_names() {
     );
 }
 
-#[tokio::test]
-async fn connectors_and_connections_are_kept() {
-    let house = house().await;
+async fn connectors_and_connections_are_kept(house: House) {
     let connector = NewConnector {
         digest: "sha256:aa".into(),
         name: "http".into(),
@@ -116,9 +118,7 @@ async fn connectors_and_connections_are_kept() {
     assert!(house.ledger.connector("sha256:bb").await.unwrap().is_none());
 }
 
-#[tokio::test]
-async fn tokens_are_found_by_their_hash_until_revoked() {
-    let house = house().await;
+async fn tokens_are_found_by_their_hash_until_revoked(house: House) {
     let token = NewToken {
         name: "cli".into(),
         hash: [7; 32],

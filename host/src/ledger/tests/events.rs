@@ -2,9 +2,19 @@
 
 use super::*;
 
-#[tokio::test]
-async fn an_accepted_event_is_all_there() {
-    let house = house().await;
+on_both! {
+    an_accepted_event_is_all_there,
+    the_same_event_again_is_counted_and_not_executed,
+    a_duplicate_of_a_finished_run_gets_its_result,
+    the_same_key_at_the_same_time_makes_one_run,
+    another_content_under_a_used_key_is_kept_for_a_person,
+    a_fingerprint_that_covers_nothing_makes_no_conflict,
+    the_same_signed_bytes_under_another_key_are_the_same_event,
+    what_was_accepted_survives_a_host_that_never_closed,
+    runs_are_listed_newest_first_in_pages,
+}
+
+async fn an_accepted_event_is_all_there(house: House) {
     let (run, steps) = house.run("A-1").await;
     let stored = house.ledger.run_load(run).await.unwrap().unwrap();
     assert_eq!(
@@ -27,9 +37,7 @@ async fn an_accepted_event_is_all_there() {
     assert!(house.ledger.run_load(steps[0]).await.unwrap().is_none());
 }
 
-#[tokio::test]
-async fn the_same_event_again_is_counted_and_not_executed() {
-    let house = house().await;
+async fn the_same_event_again_is_counted_and_not_executed(house: House) {
     let (first, second) = (house.event("A-1"), house.event("A-1"));
     let ids = [first.id, second.id];
     let Accepted::New { run, event, .. } = house.ledger.accept(first).await.unwrap() else {
@@ -56,9 +64,7 @@ async fn the_same_event_again_is_counted_and_not_executed() {
     assert_eq!((counts.events, counts.duplicates, counts.conflicts), (2, 1, 0));
 }
 
-#[tokio::test]
-async fn a_duplicate_of_a_finished_run_gets_its_result() {
-    let house = house().await;
+async fn a_duplicate_of_a_finished_run_gets_its_result(house: House) {
     let mut event = house.event("A-1");
     event.steps.truncate(1);
     let Accepted::New { run, steps, .. } = house.ledger.accept(event.clone()).await.unwrap() else {
@@ -97,9 +103,7 @@ async fn a_duplicate_of_a_finished_run_gets_its_result() {
     assert_eq!((result.state, result.outputs), (state, expected));
 }
 
-#[tokio::test]
-async fn the_same_key_at_the_same_time_makes_one_run() {
-    let house = house().await;
+async fn the_same_key_at_the_same_time_makes_one_run(house: House) {
     let accepts = (0..200).map(|_| house.ledger.accept(house.event("A-1")));
     let verdicts = futures::future::join_all(accepts).await;
     let mut new = 0;
@@ -122,9 +126,7 @@ async fn the_same_key_at_the_same_time_makes_one_run() {
     assert_eq!(house.ledger.run_show(run).await.unwrap().unwrap().run.duplicates, 199);
 }
 
-#[tokio::test]
-async fn another_content_under_a_used_key_is_kept_for_a_person() {
-    let house = house().await;
+async fn another_content_under_a_used_key_is_kept_for_a_person(house: House) {
     let (run, _) = house.run("A-1").await;
     let other = || NewEvent {
         fingerprint: [2; 32],
@@ -169,9 +171,7 @@ async fn another_content_under_a_used_key_is_kept_for_a_person() {
     );
 }
 
-#[tokio::test]
-async fn a_fingerprint_that_covers_nothing_makes_no_conflict() {
-    let house = house().await;
+async fn a_fingerprint_that_covers_nothing_makes_no_conflict(house: House) {
     let (run, _) = house.run("A-1").await;
     let other = NewEvent {
         fingerprint: [2; 32],
@@ -182,9 +182,7 @@ async fn a_fingerprint_that_covers_nothing_makes_no_conflict() {
     assert!(matches!(again, Accepted::Duplicate { run: first, .. } if first == run));
 }
 
-#[tokio::test]
-async fn the_same_signed_bytes_under_another_key_are_the_same_event() {
-    let house = house().await;
+async fn the_same_signed_bytes_under_another_key_are_the_same_event(house: House) {
     let signed = |key: &str| NewEvent {
         signed_digest: Some([9; 32]),
         ..house.event(key)
@@ -207,9 +205,7 @@ async fn the_same_signed_bytes_under_another_key_are_the_same_event() {
     ));
 }
 
-#[tokio::test]
-async fn what_was_accepted_survives_a_host_that_never_closed() {
-    let house = house().await;
+async fn what_was_accepted_survives_a_host_that_never_closed(house: House) {
     let (run, _) = house.run("A-1").await;
     let epoch = house.ledger.epoch();
     let secret = house.ledger.installation().secret.0;
@@ -223,9 +219,7 @@ async fn what_was_accepted_survives_a_host_that_never_closed() {
     assert_eq!((due[0].run, due[0].epoch), (run, epoch));
 }
 
-#[tokio::test]
-async fn runs_are_listed_newest_first_in_pages() {
-    let house = house().await;
+async fn runs_are_listed_newest_first_in_pages(house: House) {
     let mut runs = Vec::new();
     for number in 0..5 {
         runs.push(house.run(&format!("A-{number}")).await.0);

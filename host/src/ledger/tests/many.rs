@@ -3,6 +3,15 @@
 
 use super::*;
 
+on_both! {
+    a_search_stops_at_its_bound_says_so_and_goes_on_until_it_has_seen_all,
+    a_search_within_its_bound_has_no_more_to_tell,
+    counts_are_what_counting_row_by_row_would_give,
+    runs_are_read_a_page_at_a_time_as_they_are_read_one_by_one,
+    what_is_under_way_is_found_in_pages_oldest_first,
+    what_connections_wait_for_is_told_by_few_of_many_steps,
+}
+
 /// A run for each of these keys, oldest first.
 async fn runs(house: &House, keys: impl Iterator<Item = String>) -> Vec<Id> {
     let keys: Vec<String> = keys.collect();
@@ -43,9 +52,7 @@ async fn search(house: &House, filter: RunFilter) -> (Vec<RunSummary>, usize) {
     }
 }
 
-#[tokio::test]
-async fn a_search_stops_at_its_bound_says_so_and_goes_on_until_it_has_seen_all() {
-    let house = house().await;
+async fn a_search_stops_at_its_bound_says_so_and_goes_on_until_it_has_seen_all(house: House) {
     let searched = RUNS_SEARCHED_MAX as usize;
     let keys = (0..2 * searched + 1_000).map(|number| match number {
         7 => "needle".to_owned(),
@@ -108,9 +115,7 @@ async fn a_search_stops_at_its_bound_says_so_and_goes_on_until_it_has_seen_all()
     );
 }
 
-#[tokio::test]
-async fn a_search_within_its_bound_has_no_more_to_tell() {
-    let house = house().await;
+async fn a_search_within_its_bound_has_no_more_to_tell(house: House) {
     let all = runs(&house, (0..60).map(|number| format!("A-{number}"))).await;
     let filter = RunFilter {
         text: Some("A-".to_owned()),
@@ -120,9 +125,7 @@ async fn a_search_within_its_bound_has_no_more_to_tell() {
     assert_eq!((found.len(), parts), (all.len(), 2));
 }
 
-#[tokio::test]
-async fn counts_are_what_counting_row_by_row_would_give() {
-    let house = house().await;
+async fn counts_are_what_counting_row_by_row_would_give(house: House) {
     let all = runs(&house, (0..2_000).map(|number| format!("A-{number}"))).await;
     for run in &all[..1_500] {
         let step = house.step(*run, 0).await;
@@ -158,9 +161,7 @@ async fn counts_are_what_counting_row_by_row_would_give() {
     );
 }
 
-#[tokio::test]
-async fn runs_are_read_a_page_at_a_time_as_they_are_read_one_by_one() {
-    let house = house().await;
+async fn runs_are_read_a_page_at_a_time_as_they_are_read_one_by_one(house: House) {
     let all = runs(&house, (0..RUNS_PER_PAGE).map(|number| format!("A-{number}"))).await;
     let page = house.ledger.runs_load(&all).await.unwrap();
     assert_eq!(page.len(), RUNS_PER_PAGE);
@@ -182,9 +183,7 @@ async fn runs_are_read_a_page_at_a_time_as_they_are_read_one_by_one() {
     assert!(house.ledger.runs_load(&[]).await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn what_is_under_way_is_found_in_pages_oldest_first() {
-    let house = house().await;
+async fn what_is_under_way_is_found_in_pages_oldest_first(house: House) {
     let all = runs(&house, (0..50).map(|number| format!("A-{number}"))).await;
     let mut expected = Vec::new();
     for run in all.iter().step_by(5) {
@@ -205,9 +204,7 @@ async fn what_is_under_way_is_found_in_pages_oldest_first() {
     assert_eq!(found, expected);
 }
 
-#[tokio::test]
-async fn what_connections_wait_for_is_told_by_few_of_many_steps() {
-    let house = house().await;
+async fn what_connections_wait_for_is_told_by_few_of_many_steps(house: House) {
     let waiting = |until_ms: i64, reason: Wait| Step {
         state: State::Waiting {
             reason,

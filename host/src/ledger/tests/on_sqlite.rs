@@ -53,12 +53,15 @@ async fn below_the_watermark_events_are_refused_and_a_full_disk_costs_the_reserv
     let reserve = house.dir.path().join("reserve");
     assert!(reserve.exists());
     house.ledger.close().await;
-    let scarce = Room {
-        free_bytes_min: 1 << 60,
-        ..Room::default()
+    let scarce = Opening {
+        room: Room {
+            free_bytes_min: 1 << 60,
+            ..Room::default()
+        },
+        ..Opening::default()
     };
     let clock = Arc::new(ManualClock::new(NOW_MS));
-    let ledger = Ledger::open_with(house.dir.path(), clock, scarce).await.unwrap();
+    let ledger = Ledger::open_with(house.dir.path(), clock, &scarce).await.unwrap();
     let error = ledger.accept(house.event("A-1")).await.unwrap_err();
     assert!(matches!(error, LedgerError::NoRoom { .. }), "{error}");
     assert_eq!(ledger.counts().await.unwrap().events, 0);

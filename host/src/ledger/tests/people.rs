@@ -2,6 +2,19 @@
 
 use super::*;
 
+on_both! {
+    a_step_in_review_is_shown_with_what_is_known,
+    a_decision_moves_step_item_run_and_trail_at_once,
+    of_two_people_one_wins,
+    a_decision_from_an_outdated_page_changes_nothing,
+    late_evidence_is_kept_and_a_person_must_look_again,
+    a_step_can_come_back_to_review,
+    cancelling_closes_what_waits_and_is_on_record,
+    steps_that_tell_people_are_made_with_the_review,
+    a_conflict_is_ignored_or_run_as_another_event,
+    the_trail_is_listed_newest_first,
+}
+
 /// A run whose first step is in review.
 async fn reviewed(house: &House) -> (Id, Vec<Id>, ReviewItem) {
     let (run, steps) = house.run("A-1").await;
@@ -32,9 +45,7 @@ fn decision(item: &ReviewItem, step: StepWrite, action: PersonAction) -> PersonD
     }
 }
 
-#[tokio::test]
-async fn a_step_in_review_is_shown_with_what_is_known() {
-    let house = house().await;
+async fn a_step_in_review_is_shown_with_what_is_known(house: House) {
     let (run, steps, item) = reviewed(&house).await;
     let expected = ReviewSubject::Step {
         step: steps[0],
@@ -67,9 +78,7 @@ async fn a_step_in_review_is_shown_with_what_is_known() {
     assert!(house.due().await.is_empty());
 }
 
-#[tokio::test]
-async fn a_decision_moves_step_item_run_and_trail_at_once() {
-    let house = house().await;
+async fn a_decision_moves_step_item_run_and_trail_at_once(house: House) {
     let (run, steps, item) = reviewed(&house).await;
     let done = StepWrite {
         reference: Some("c-9".into()),
@@ -126,9 +135,7 @@ async fn a_decision_moves_step_item_run_and_trail_at_once() {
     ));
 }
 
-#[tokio::test]
-async fn of_two_people_one_wins() {
-    let house = house().await;
+async fn of_two_people_one_wins(house: House) {
     let (run, steps, item) = reviewed(&house).await;
     let retry = decision(&item, StepWrite::new(steps[0], 1, ready()), PersonAction::Retry);
     let failed = Step {
@@ -143,9 +150,7 @@ async fn of_two_people_one_wins() {
     assert_eq!(house.ledger.run_show(run).await.unwrap().unwrap().audit.len(), 1);
 }
 
-#[tokio::test]
-async fn a_decision_from_an_outdated_page_changes_nothing() {
-    let house = house().await;
+async fn a_decision_from_an_outdated_page_changes_nothing(house: House) {
     let (run, steps, item) = reviewed(&house).await;
     // The page is current, the step is not: the item stays open as well.
     let outdated = decision(&item, StepWrite::new(steps[0], 0, ready()), PersonAction::Retry);
@@ -170,9 +175,7 @@ async fn a_decision_from_an_outdated_page_changes_nothing() {
     assert!(house.ledger.run_show(run).await.unwrap().unwrap().audit.is_empty());
 }
 
-#[tokio::test]
-async fn late_evidence_is_kept_and_a_person_must_look_again() {
-    let house = house().await;
+async fn late_evidence_is_kept_and_a_person_must_look_again(house: House) {
     let (run, steps, item) = reviewed(&house).await;
     let late = |number| LateEvidence {
         run,
@@ -203,9 +206,7 @@ async fn late_evidence_is_kept_and_a_person_must_look_again() {
     assert_eq!((closed.action.as_str(), closed.who.as_str()), ("settled", "host"));
 }
 
-#[tokio::test]
-async fn a_step_can_come_back_to_review() {
-    let house = house().await;
+async fn a_step_can_come_back_to_review(house: House) {
     let (_, steps, item) = reviewed(&house).await;
     house
         .ledger
@@ -242,9 +243,7 @@ async fn a_step_can_come_back_to_review() {
     ));
 }
 
-#[tokio::test]
-async fn cancelling_closes_what_waits_and_is_on_record() {
-    let house = house().await;
+async fn cancelling_closes_what_waits_and_is_on_record(house: House) {
     let (run, steps, item) = reviewed(&house).await;
     let cancelled = || Step {
         state: State::Cancelled,
@@ -277,9 +276,7 @@ async fn cancelling_closes_what_waits_and_is_on_record() {
     assert_eq!(detail.audit[0].entry.what, "run.cancel");
 }
 
-#[tokio::test]
-async fn steps_that_tell_people_are_made_with_the_review() {
-    let house = house().await;
+async fn steps_that_tell_people_are_made_with_the_review(house: House) {
     let (run, steps) = house.run("A-1").await;
     let mut notice = new_step(2, "mail", ready());
     (notice.role, notice.item, notice.input) = (Role::Notify, "crm/1".into(), Some("{}".into()));
@@ -294,9 +291,7 @@ async fn steps_that_tell_people_are_made_with_the_review() {
     assert_eq!((step.input.as_deref(), step.epoch), (Some("{}"), house.ledger.epoch()));
 }
 
-#[tokio::test]
-async fn a_conflict_is_ignored_or_run_as_another_event() {
-    let house = house().await;
+async fn a_conflict_is_ignored_or_run_as_another_event(house: House) {
     let (run, _) = house.run("A-1").await;
     let other = |print| NewEvent {
         fingerprint: [print; 32],
@@ -362,9 +357,7 @@ async fn a_conflict_is_ignored_or_run_as_another_event() {
     assert_eq!(house.ledger.review_show(third).await.unwrap().unwrap().item.version, 1);
 }
 
-#[tokio::test]
-async fn the_trail_is_listed_newest_first() {
-    let house = house().await;
+async fn the_trail_is_listed_newest_first(house: House) {
     for number in 0..3 {
         let what = format!("test.{number}");
         let (who, subject, why) = ("ada".into(), "x".into(), String::new());

@@ -1,7 +1,7 @@
 //! History costs nothing: every statement of the hot path finds its rows by an index.
 
 use super::*;
-use crate::ledger::sqlite::Sql;
+use crate::ledger::database::Sql;
 use crate::ledger::{accept as a, due, finish as f, intend as i, read_audit, read_catalog, read_review, read_runs};
 use crate::ledger::{read_counts, read_list, read_page, sqlite};
 

@@ -2,9 +2,22 @@
 
 use super::*;
 
-#[tokio::test]
-async fn an_intent_is_recorded_before_it_may_send() {
-    let house = house().await;
+on_both! {
+    an_intent_is_recorded_before_it_may_send,
+    a_killed_host_leaves_an_open_intent_for_the_next,
+    an_end_stores_attempt_step_run_and_successors_at_once,
+    an_attempt_without_an_intent_is_stored_whole,
+    a_refused_end_leaves_nothing_behind,
+    an_intent_that_does_not_fit_is_refused,
+    an_old_value_is_not_sent_again_over_a_newer_one,
+    due_steps_come_oldest_first_in_pages,
+    a_step_that_waits_says_what_its_connection_waits_for,
+    a_step_under_way_is_never_without_a_due_time,
+    commands_that_come_together_share_a_commit,
+    one_failing_command_fails_alone,
+}
+
+async fn an_intent_is_recorded_before_it_may_send(house: House) {
     let (run, steps) = house.run("A-1").await;
     let intent = house.ledger.intend(house.intent(run, steps[0], 0, 1)).await.unwrap();
     assert_eq!(
@@ -32,9 +45,7 @@ async fn an_intent_is_recorded_before_it_may_send() {
     assert!(house.ledger.last_intent(steps[1]).await.unwrap().is_none());
 }
 
-#[tokio::test]
-async fn a_killed_host_leaves_an_open_intent_for_the_next() {
-    let house = house().await;
+async fn a_killed_host_leaves_an_open_intent_for_the_next(house: House) {
     let (run, steps) = house.run("A-1").await;
     house.ledger.intend(house.intent(run, steps[0], 0, 1)).await.unwrap();
     let house = house.reopen().await;
@@ -78,9 +89,7 @@ async fn a_killed_host_leaves_an_open_intent_for_the_next() {
     assert!(house.due().await.is_empty());
 }
 
-#[tokio::test]
-async fn an_end_stores_attempt_step_run_and_successors_at_once() {
-    let house = house().await;
+async fn an_end_stores_attempt_step_run_and_successors_at_once(house: House) {
     let (run, steps) = house.run("A-1").await;
     house.ledger.intend(house.intent(run, steps[0], 0, 1)).await.unwrap();
     let write = StepWrite {
@@ -123,9 +132,7 @@ async fn an_end_stores_attempt_step_run_and_successors_at_once() {
     ));
 }
 
-#[tokio::test]
-async fn an_attempt_without_an_intent_is_stored_whole() {
-    let house = house().await;
+async fn an_attempt_without_an_intent_is_stored_whole(house: House) {
     let (run, steps) = house.run("A-1").await;
     let retry = Step { attempts: 1, ..ready() };
     let mut end = confirmed(1, false);
@@ -155,9 +162,7 @@ async fn an_attempt_without_an_intent_is_stored_whole() {
     assert_eq!(house.step(run, 0).await.last_error, None);
 }
 
-#[tokio::test]
-async fn a_refused_end_leaves_nothing_behind() {
-    let house = house().await;
+async fn a_refused_end_leaves_nothing_behind(house: House) {
     let (run, steps) = house.run("A-1").await;
     // The step itself is current, its successor is not: the whole command is refused, alone or in a group.
     let mut half = house.finish(run, StepWrite::new(steps[0], 0, completed()), Some(confirmed(1, false)));
@@ -190,9 +195,7 @@ async fn a_refused_end_leaves_nothing_behind() {
     assert_eq!(house.step(run, 0).await.state, ready());
 }
 
-#[tokio::test]
-async fn an_intent_that_does_not_fit_is_refused() {
-    let house = house().await;
+async fn an_intent_that_does_not_fit_is_refused(house: House) {
     let (run, steps) = house.run("A-1").await;
     let refused = |intent: NewIntent| house.ledger.intend(intent);
     let intent = || house.intent(run, steps[0], 0, 1);
@@ -231,9 +234,7 @@ async fn an_intent_that_does_not_fit_is_refused() {
     refused(intent()).await.unwrap();
 }
 
-#[tokio::test]
-async fn an_old_value_is_not_sent_again_over_a_newer_one() {
-    let house = house().await;
+async fn an_old_value_is_not_sent_again_over_a_newer_one(house: House) {
     let (old, old_steps) = house.run("A-1").await;
     let (new, new_steps) = house.run("A-2").await;
     let key = Some([5; 32]);
@@ -271,9 +272,7 @@ async fn an_old_value_is_not_sent_again_over_a_newer_one() {
     assert_eq!(house.ledger.last_intent(old_steps[0]).await.unwrap().unwrap().number, 1);
 }
 
-#[tokio::test]
-async fn due_steps_come_oldest_first_in_pages() {
-    let house = house().await;
+async fn due_steps_come_oldest_first_in_pages(house: House) {
     let mut expected = Vec::new();
     for number in [3, 1, 2] {
         let mut event = house.event(&format!("A-{number}"));
@@ -295,9 +294,7 @@ async fn due_steps_come_oldest_first_in_pages() {
     assert_eq!(backlogs, [("crm".to_owned(), NOW_MS + 1_000)]);
 }
 
-#[tokio::test]
-async fn a_step_that_waits_says_what_its_connection_waits_for() {
-    let house = house().await;
+async fn a_step_that_waits_says_what_its_connection_waits_for(house: House) {
     for (number, until_ms) in [(1, 5_000), (2, 9_000)] {
         let (run, steps) = house.run(&format!("A-{number}")).await;
         let waiting = Step {
@@ -332,9 +329,7 @@ async fn a_step_that_waits_says_what_its_connection_waits_for() {
     }
 }
 
-#[tokio::test]
-async fn a_step_under_way_is_never_without_a_due_time() {
-    let house = house().await;
+async fn a_step_under_way_is_never_without_a_due_time(house: House) {
     let (run, steps) = house.run("A-1").await;
     let under_way = Step {
         state: State::Processing,
@@ -354,9 +349,7 @@ async fn a_step_under_way_is_never_without_a_due_time() {
     assert!(house.due().await.is_empty());
 }
 
-#[tokio::test]
-async fn commands_that_come_together_share_a_commit() {
-    let house = house().await;
+async fn commands_that_come_together_share_a_commit(house: House) {
     let before = house.ledger.writer_counts();
     let events: Vec<_> = (0..100).map(|number| house.event(&format!("A-{number}"))).collect();
     let accepted = futures::future::join_all(events.into_iter().map(|event| house.ledger.accept(event))).await;
@@ -377,9 +370,7 @@ async fn commands_that_come_together_share_a_commit() {
     assert_eq!(house.ledger.writer_counts().commits - after.commits, 1);
 }
 
-#[tokio::test]
-async fn one_failing_command_fails_alone() {
-    let house = house().await;
+async fn one_failing_command_fails_alone(house: House) {
     let mut bad = house.event("bad");
     bad.flow_id = bad.steps.iter().map(|_| new_id(0)).next().unwrap(); // there is no such flow
     let good: Vec<_> = (0..20).map(|number| house.event(&format!("A-{number}"))).collect();

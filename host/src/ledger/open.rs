@@ -1,0 +1,181 @@
+//! Opening: the data directory, the database in it or elsewhere, the tables, a new lease epoch, and the writer.
+
+use super::database::{Readers, WriterConnection};
+use super::space::{Room, Space};
+use super::store::Store;
+use super::writer::{COMMANDS_WAITING_MAX, Counters, Writer};
+use super::{Inner, Ledger, LedgerError, Result, place, postgres, schema, sqlite};
+use crate::clock::SharedClock;
+use serde::Deserialize;
+use std::fs::File;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+
+/// Which database holds the ledger.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Database {
+    /// SQLite, in the data directory.
+    #[default]
+    Embedded,
+    /// PostgreSQL, by its address. It may hold a password.
+    Postgres(String),
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Database::Embedded => f.write_str("Embedded"),
+            Database::Postgres(_) => f.write_str("Postgres(…)"),
+        }
+    }
+}
+
+impl Database {
+    /// Where it is, for people: never with what an address may hold beside the host and the name.
+    fn place(&self, dir: &Path) -> String {
+        match self {
+            Database::Embedded => dir.display().to_string(),
+            Database::Postgres(address) => postgres::place(address),
+        }
+    }
+}
+
+impl TryFrom<String> for Database {
+    type Error = String;
+
+    fn try_from(address: String) -> std::result::Result<Self, String> {
+        address.parse()
+    }
+}
+
+impl FromStr for Database {
+    type Err = String;
+
+    fn from_str(address: &str) -> std::result::Result<Self, String> {
+        match address.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => Ok(Database::Postgres(address.to_owned())),
+            Some(_) | None => Err(
+                "a database is named by an address like postgres://user:password@host/name; without one the ledger is in the \
+                 data directory"
+                    .into(),
+            ),
+        }
+    }
+}
+
+/// What a ledger is opened with.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// Where it is.
+    pub database: Database,
+    /// How much room there should be on the disk of the data directory, where the ledger is in it.
+    pub room: Room,
+}
+
+/// How often the lock is asked for, and how far apart: a host that was told to stop may just be closing.
+const LOCK_TRIES_MAX: u32 = 10;
+const LOCK_PAUSE_MS: u64 = 50;
+
+async fn take_lock(dir: &Path) -> std::result::Result<File, String> {
+    for _ in 0..LOCK_TRIES_MAX {
+        if let Some(lock) = place::lock(dir)? {
+            return Ok(lock);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(LOCK_PAUSE_MS)).await;
+    }
+    Err(format!(
+        "{} holds it; stop that host first, or give this one another --data directory",
+        place::holder(dir)
+    ))
+}
+
+/// A database that is open.
+struct Opened {
+    connection: WriterConnection,
+    readers: Readers,
+    store: Store,
+}
+
+fn embedded(dir: &Path, room: Room) -> std::result::Result<Opened, String> {
+    let store = Store::Disk(Space::open(dir, room));
+    let (connection, readers) = sqlite::open(&dir.join("ledger.db")).map_err(|why| store.explain(why))?;
+    Ok(Opened {
+        connection: WriterConnection::Sqlite(connection),
+        readers: Readers::Sqlite(readers),
+        store,
+    })
+}
+
+async fn on_server(url: &str) -> std::result::Result<Opened, String> {
+    let (connection, readers) = postgres::open(url).await?;
+    Ok(Opened {
+        store: Store::Server(connection.is_away()),
+        connection: WriterConnection::Postgres(Box::new(connection)),
+        readers: Readers::Postgres(readers),
+    })
+}
+
+/// Opening.
+impl Ledger {
+    /// Opens the ledger in `dir`, with what is usual: see [`Ledger::open_with`].
+    pub async fn open(dir: &Path, clock: SharedClock) -> Result<Ledger> {
+        Self::open_with(dir, clock, &Opening::default()).await
+    }
+
+    /// Takes the lock of the data directory, opens (and makes, and migrates) the ledger, and begins a new lease epoch.
+    pub async fn open_with(dir: &Path, clock: SharedClock, opening: &Opening) -> Result<Ledger> {
+        let refuse = |why: String| LedgerError::Open {
+            place: opening.database.place(dir),
+            why,
+        };
+        place::prepare(dir).map_err(refuse)?;
+        let lock = take_lock(dir).await.map_err(refuse)?;
+        let opened = match &opening.database {
+            Database::Embedded => embedded(dir, opening.room),
+            Database::Postgres(url) => on_server(url).await,
+        };
+        let Opened {
+            mut connection,
+            readers,
+            store,
+        } = opened.map_err(refuse)?;
+        let now_ms = clock.now_ms();
+        let begun = async {
+            schema::migrate(&mut connection, now_ms).await?;
+            schema::begin_epoch(&mut connection, now_ms).await
+        };
+        let begun = begun.await.map_err(|error| refuse(store.explain(error.to_string())));
+        let (installation, epoch) = begun?;
+        let (queue, commands) = mpsc::channel(COMMANDS_WAITING_MAX);
+        let failed = watch::Sender::new(None);
+        let counters = Arc::new(Counters::default());
+        let writer = Writer {
+            connection,
+            queue: commands,
+            epoch,
+            counters: counters.clone(),
+            store: store.clone(),
+            failed: failed.clone(),
+            lock,
+        };
+        let no_thread = |error: std::io::Error| refuse(format!("its writer cannot be started: {error}"));
+        writer.start().map_err(no_thread)?;
+        store.keep_looking();
+        Ok(Ledger {
+            inner: Arc::new(Inner {
+                installation,
+                epoch,
+                clock,
+                queue,
+                readers,
+                counters,
+                counted: tokio::sync::Mutex::default(),
+                store,
+                failed,
+            }),
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! Many rows as one array per column, so that one statement with a fixed text takes any number of them.
+
+use super::{storable, unbound};
+use crate::ledger::database::{DbError, Value};
+use sqlx::Arguments;
+use sqlx::postgres::PgArguments;
+use std::borrow::Cow;
+
+/// One array per column.
+pub(in crate::ledger) struct Columns(Vec<Column>);
+
+/// The values of a column, all of one kind.
+enum Column {
+    Ints(Vec<Option<i64>>),
+    Texts(Vec<Option<String>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+}
+
+impl Column {
+    fn of_kind(value: &Value<'_>) -> Column {
+        match value {
+            Value::Int(_) => Column::Ints(Vec::new()),
+            Value::Text(_) => Column::Texts(Vec::new()),
+            Value::Bytes(_) | Value::Id(_) => Column::Bytes(Vec::new()),
+        }
+    }
+
+    fn push(&mut self, value: Value<'_>) -> Result<(), DbError> {
+        match (self, value) {
+            (Column::Ints(values), Value::Int(value)) => values.push(value),
+            (Column::Texts(values), Value::Text(value)) => values.push(value.map(storable)),
+            (Column::Bytes(values), Value::Bytes(value)) => values.push(value.map(Cow::into_owned)),
+            (Column::Bytes(values), Value::Id(value)) => values.push(value.map(|id| id.to_vec())),
+            (Column::Ints(_) | Column::Texts(_) | Column::Bytes(_), _) => {
+                return Err(DbError::Other("a column has values of two kinds".into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Column::Ints(_) => "bigint[]",
+            Column::Texts(_) => "text[]",
+            Column::Bytes(_) => "bytea[]",
+        }
+    }
+}
+
+impl Columns {
+    /// Turns rows into columns; `None`: there are no rows.
+    pub(in crate::ledger) fn of<'a, const N: usize>(
+        rows: impl Iterator<Item = [Value<'a>; N]>,
+    ) -> Result<Option<Columns>, DbError> {
+        let mut columns: Option<Vec<Column>> = None;
+        for row in rows {
+            let columns = columns.get_or_insert_with(|| row.iter().map(Column::of_kind).collect());
+            for (column, value) in columns.iter_mut().zip(row) {
+                column.push(value)?;
+            }
+        }
+        Ok(columns.map(Columns))
+    }
+
+    /// `unnest($1::bigint[], …)`.
+    pub(in crate::ledger) fn unnest(&self) -> String {
+        let places = self.0.iter().enumerate();
+        let places: Vec<String> = places
+            .map(|(place, column)| format!("${}::{}", place + 1, column.kind()))
+            .collect();
+        format!("unnest({})", places.join(", "))
+    }
+
+    pub(super) fn arguments(self) -> Result<PgArguments, DbError> {
+        let mut arguments = PgArguments::default();
+        for column in self.0 {
+            let added = match column {
+                Column::Ints(values) => arguments.add(values),
+                Column::Texts(values) => arguments.add(values),
+                Column::Bytes(values) => arguments.add(values),
+            };
+            added.map_err(unbound)?;
+        }
+        Ok(arguments)
+    }
+}

@@ -1,0 +1,251 @@
+//! The one connection that writes. When it is lost, another is made; and a COMMIT whose answer was lost with it is asked for.
+
+use super::server::{self, Session};
+use super::{Columns, Sql, Value, db_error, query};
+use crate::clock;
+use crate::ledger::database::DbError;
+use crate::ledger::rows::Row;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long one try to connect may take.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
+/// Pauses between tries, from the first to the longest.
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+const PAUSE_LONGEST: Duration = Duration::from_secs(2);
+/// A server that takes longer for one statement is as good as away.
+const STATEMENT_MAX: Duration = Duration::from_secs(15);
+/// How often the lock is asked for at a start: the host before may just be closing.
+const LOCK_TRIES_MAX: u32 = 20;
+
+/// See the module's words.
+pub(in crate::ledger) struct WriterConnection {
+    options: PgConnectOptions,
+    /// `None`: lost.
+    connection: Option<PgConnection>,
+    /// The session of the connection, or of the one before.
+    session: Option<Session>,
+    /// The transaction under way, by its number.
+    transaction: Option<String>,
+    pause: Duration,
+    /// No try to connect before this.
+    not_before_ns: u64,
+    is_away: Arc<AtomicBool>,
+}
+
+impl WriterConnection {
+    pub(super) async fn open(options: PgConnectOptions) -> Result<Self, String> {
+        let mut writer = WriterConnection {
+            options,
+            connection: None,
+            session: None,
+            transaction: None,
+            pause: PAUSE_FIRST,
+            not_before_ns: 0,
+            is_away: Arc::default(),
+        };
+        writer.connection().await.map_err(|error| error.to_string())?;
+        Ok(writer)
+    }
+
+    /// Whether the database is away, as of the last try to write.
+    pub(in crate::ledger) fn is_away(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_away)
+    }
+
+    async fn connect(&self) -> Result<(PgConnection, Session), DbError> {
+        let connecting = async {
+            let mut connection = self.options.connect().await.map_err(db_error)?;
+            server::check(&mut connection).await?;
+            if let Some(before) = &self.session {
+                // The server may not have noticed yet that it is gone, and would keep its lock and its transaction for it.
+                before.end(&mut connection).await?;
+            }
+            for _ in 0..LOCK_TRIES_MAX {
+                if server::lock(&mut connection).await? {
+                    let session = Session::of(&mut connection).await?;
+                    return Ok((connection, session));
+                }
+                tokio::time::sleep(PAUSE_FIRST).await;
+            }
+            Err(DbError::Unwritable(
+                "another host works on this database; stop it first, or give this one a database of its own".into(),
+            ))
+        };
+        match tokio::time::timeout(CONNECT_MAX, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(DbError::Lost("the database does not answer".into())),
+        }
+    }
+
+    /// The connection, made anew where it was lost. While tries fail they are spaced out, and in between it is simply away.
+    async fn connection(&mut self) -> Result<&mut PgConnection, DbError> {
+        if self.connection.is_none() {
+            if clock::monotonic_ns() < self.not_before_ns {
+                return Err(DbError::Lost("the database cannot be reached".into()));
+            }
+            match self.connect().await {
+                Ok((connection, session)) => {
+                    if self.session.replace(session).is_some() {
+                        tracing::info!("the database is there again");
+                    }
+                    self.connection = Some(connection);
+                    self.pause = PAUSE_FIRST;
+                    self.is_away.store(false, Ordering::Relaxed);
+                }
+                Err(error) => {
+                    let pause_ns = u64::try_from(self.pause.as_nanos()).unwrap_or(u64::MAX);
+                    self.not_before_ns = clock::monotonic_ns().saturating_add(pause_ns);
+                    self.pause = (self.pause * 2).min(PAUSE_LONGEST);
+                    return Err(error);
+                }
+            }
+        }
+        self.connection
+            .as_mut()
+            .ok_or_else(|| DbError::Lost("the database cannot be reached".into()))
+    }
+
+    /// How soon to look for a lost database; `None`: it is there, as far as is known.
+    pub(in crate::ledger) fn lost(&self) -> Option<Duration> {
+        self.connection.is_none().then_some(self.pause)
+    }
+
+    /// Looks for it once. What went wrong shows when somebody wants to write.
+    pub(in crate::ledger) async fn look_for(&mut self) {
+        let _ = self.connection().await;
+    }
+
+    /// Keeps in mind that a lost connection is lost.
+    fn noted<T>(&mut self, done: Result<T, DbError>) -> Result<T, DbError> {
+        if let Err(DbError::Lost(why)) = &done
+            && self.connection.take().is_some()
+        {
+            self.is_away.store(true, Ordering::Relaxed);
+            tracing::warn!(%why, "the connection to the database is lost: nothing is stored until it is back");
+        }
+        done
+    }
+
+    pub(in crate::ledger) async fn begin(&mut self) -> Result<(), DbError> {
+        // The number of the transaction tells its fate should the answer to its COMMIT be lost.
+        const BEGIN: &str = "BEGIN; SELECT pg_current_xact_id()::text";
+        let connection = self.connection().await?;
+        let begun = in_time(sqlx::raw_sql(BEGIN).fetch_one(connection)).await;
+        let begun = begun.and_then(|row| sqlx::Row::try_get::<String, _>(&row, 0).map_err(db_error));
+        self.transaction = Some(self.noted(begun)?);
+        Ok(())
+    }
+
+    pub(in crate::ledger) async fn commit(&mut self) -> Result<(), DbError> {
+        let committed = self.run("COMMIT").await;
+        match (self.noted(committed), self.transaction.take()) {
+            (Err(DbError::Lost(_)), Some(transaction)) => self.fate(&transaction).await,
+            (committed, _) => committed,
+        }
+    }
+
+    /// What became of a COMMIT whose answer was lost. Nobody is told anything before the database has said it.
+    async fn fate(&mut self, transaction: &str) -> Result<(), DbError> {
+        const FATE: &str = "SELECT pg_xact_status(?1::xid8)";
+        loop {
+            let asked = match self.connection().await {
+                Ok(connection) => query(connection, &Sql::Fixed(FATE), vec![Value::text(transaction)]).await,
+                Err(error) => Err(error),
+            };
+            let rows = match self.noted(asked) {
+                Ok(rows) => rows,
+                Err(_) => {
+                    tokio::time::sleep(self.pause).await;
+                    continue;
+                }
+            };
+            let status = rows
+                .into_iter()
+                .next()
+                .map(|row| row.decode("transactions", Row::opt_text));
+            match status {
+                Some(Ok(Some(status))) => match status.as_str() {
+                    "committed" => return Ok(()),
+                    "aborted" => return Err(DbError::Lost("the database went away before the COMMIT".into())),
+                    // Its session was ended and is not quite gone.
+                    _ => tokio::time::sleep(PAUSE_FIRST).await,
+                },
+                _ => {
+                    let why = "a COMMIT was not answered, and the database does not know the transaction";
+                    return Err(DbError::Io(why.into()));
+                }
+            }
+        }
+    }
+
+    /// A lost session is rolled back by the server.
+    pub(in crate::ledger) async fn rollback(&mut self) -> Result<(), DbError> {
+        if self.transaction.take().is_none() || self.connection.is_none() {
+            return Ok(());
+        }
+        let done = self.run("ROLLBACK").await;
+        match self.noted(done) {
+            Err(DbError::Lost(_)) => Ok(()),
+            done => done,
+        }
+    }
+
+    pub(in crate::ledger) async fn close(self) -> Result<(), DbError> {
+        match self.connection {
+            Some(connection) => connection.close().await.map_err(db_error),
+            None => Ok(()),
+        }
+    }
+
+    async fn run(&mut self, text: &'static str) -> Result<(), DbError> {
+        let connection = self.connection.as_mut().ok_or_else(lost)?;
+        sqlx::raw_sql(text)
+            .execute(connection)
+            .await
+            .map(drop)
+            .map_err(db_error)
+    }
+
+    pub(in crate::ledger) async fn script(&mut self, text: &'static str) -> Result<(), DbError> {
+        let done = self.run(text).await;
+        self.noted(done)
+    }
+
+    pub(in crate::ledger) async fn query(&mut self, sql: &Sql, values: Vec<Value<'_>>) -> Result<Vec<Row>, DbError> {
+        let connection = self.connection.as_mut().ok_or_else(lost)?;
+        let done = tokio::time::timeout(STATEMENT_MAX, query(connection, sql, values)).await;
+        self.noted(done.unwrap_or_else(|_| Err(no_answer())))
+    }
+
+    /// Runs a statement over many rows.
+    pub(in crate::ledger) async fn query_all(&mut self, text: &str, columns: Columns) -> Result<Vec<Row>, DbError> {
+        let connection = self.connection.as_mut().ok_or_else(lost)?;
+        let query = sqlx::query_with(AssertSqlSafe(text.to_owned()), columns.arguments()?);
+        let rows = in_time(query.fetch_all(connection)).await;
+        let rows = rows.and_then(|rows| rows.into_iter().map(super::row).collect());
+        self.noted(rows)
+    }
+}
+
+/// The transaction went with the connection: nothing more is written in it.
+fn lost() -> DbError {
+    DbError::Lost("the connection to the database is lost".into())
+}
+
+async fn in_time<T>(asked: impl Future<Output = sqlx::Result<T>>) -> Result<T, DbError> {
+    match tokio::time::timeout(STATEMENT_MAX, asked).await {
+        Ok(answered) => answered.map_err(db_error),
+        Err(_) => Err(no_answer()),
+    }
+}
+
+fn no_answer() -> DbError {
+    DbError::Lost(format!(
+        "the database did not answer within {} s",
+        STATEMENT_MAX.as_secs()
+    ))
+}
