@@ -2,8 +2,9 @@
 //!
 //! Whoever is slow keeps a place for long. Were the places simply taken one after the other, one slow holder would soon have
 //! every one of them, and everybody else would wait at its pace. So somebody gets one more only while they have fewer than
-//! three times as many as are free: one alone gets three quarters, two who want all get three sevenths each. Whoever comes
-//! new finds a place, unless many others have come to want all at the same moment: then once their places have gone round.
+//! three times as many as are free, an eighth of all not counted: that is for those who have none. One alone gets two thirds,
+//! two who want all get three eighths each. Whoever comes new finds a place, unless many others have come to want all at the
+//! same moment: then once their places have gone round.
 //!
 //! It must not know what the places are, nor who takes them.
 
@@ -13,6 +14,8 @@ use tokio::sync::oneshot;
 
 /// So many places somebody may have for each that is free.
 const FOR_EACH_FREE: usize = 3;
+/// One place in so many is kept for those who have none: else four who come one after the other and never go have all.
+const FOR_NEW: usize = 8;
 
 /// A number of places. Cheap to clone; clones share them.
 #[derive(Clone)]
@@ -26,6 +29,7 @@ pub struct Share {
 
 struct State {
     free: usize,
+    for_new: usize,
     lines: Vec<Line>,
     by_holder: HashMap<String, usize>,
 }
@@ -42,6 +46,7 @@ impl Shares {
     pub fn new(places: usize) -> Self {
         Self(Arc::new(Mutex::new(State {
             free: places.max(1),
+            for_new: places / FOR_NEW,
             lines: Vec::new(),
             by_holder: HashMap::new(),
         })))
@@ -95,7 +100,10 @@ impl State {
     }
 
     fn may_take(&self, line: &Line) -> bool {
-        line.held < FOR_EACH_FREE * self.free
+        match line.held {
+            0 => self.free > 0,
+            held => held < FOR_EACH_FREE * self.free.saturating_sub(self.for_new),
+        }
     }
 
     fn take(&mut self, line: usize) -> bool {
@@ -147,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn one_who_wants_all_leaves_a_quarter_and_two_leave_a_seventh() {
+    fn one_who_wants_all_leaves_a_third_and_two_leave_a_quarter() {
         let shares = Shares::new(64);
         let slow = take_all(&shares, "slow");
-        assert_eq!(slow.len(), 48);
+        assert_eq!(slow.len(), 42);
         assert_eq!(
             take_all(&shares, "other").len(),
-            12,
-            "three for each of the four that stay free"
+            11,
+            "three for each free one but the eight"
         );
         drop(slow);
         let (mut slow, mut other) = (Vec::new(), Vec::new());
@@ -166,7 +174,7 @@ mod tests {
             slow.extend(one);
             other.extend(two);
         }
-        assert_eq!((slow.len(), other.len()), (28, 27));
+        assert_eq!((slow.len(), other.len()), (24, 24));
         assert!(shares.try_take("quick").is_some());
     }
 
@@ -192,6 +200,17 @@ mod tests {
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();
         assert!(counts.iter().all(|count| (3..=6).contains(count)), "{counts:?}");
         assert!(shares.try_take("quick").is_some());
+    }
+
+    #[test]
+    fn several_who_come_one_after_the_other_and_never_go_leave_some_for_those_who_have_none() {
+        let shares = Shares::new(64);
+        let held: Vec<_> = (0..4).map(|n| take_all(&shares, &format!("slow-{n}"))).collect();
+        let counts: Vec<usize> = held.iter().map(Vec::len).collect();
+        assert_eq!(counts, [42, 11, 3, 1]);
+        let new: Vec<_> = (0..7).filter_map(|n| shares.try_take(&format!("quick-{n}"))).collect();
+        assert_eq!(new.len(), 7);
+        assert!(shares.try_take("one more").is_none());
     }
 
     #[test]

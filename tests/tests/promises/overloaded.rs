@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 /// Senders that send all they can.
 const SENDERS: usize = 48;
-/// Places for webhooks of this host: one hook gets three quarters, fewer than there are senders.
+/// Places for webhooks of this host: one hook gets two thirds, fewer than there are senders.
 const AT_ONCE: usize = 16;
 /// What the destination takes for one answer, and how many it gets at the same time: a hundred events a second.
 const ANSWER_MS: u64 = 40;
