@@ -1,10 +1,10 @@
 //! A host in a process of its own, on the machine's clock, so that it can be killed and stopped.
 
 use crate::client::{Answer, Client};
+use crate::data::{database, prepare, prepare_embedded};
 use crate::disk::Disk;
 use crate::flushes;
 use crate::folder::{Folder, HOOK_SECRET};
-use crate::host::{database, prepare, prepare_embedded};
 use crate::wait::{LOOK_EVERY, PATIENCE, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

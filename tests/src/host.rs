@@ -2,6 +2,7 @@
 
 use crate::client::{Answer, Client};
 use crate::compiled;
+use crate::data::{database, prepare, prepare_embedded};
 use crate::folder::{Folder, HOOK_SECRET};
 use crate::run::{RunView, run_of};
 use crate::wait::eventually;
@@ -340,30 +341,6 @@ impl Idle {
     fn too_long(&self) -> bool {
         self.0.load(std::sync::atomic::Ordering::Relaxed) > IDLE_LOOKS_MAX
     }
-}
-
-/// Where a data directory keeps the address of its host's database.
-const DATABASE: &str = "database-of-test";
-
-/// A data directory before its first start: the secret of the hooks, and what was compiled for the test before.
-pub(crate) fn prepare_embedded(data: &Path) {
-    std::fs::create_dir_all(data.join("secrets")).unwrap();
-    std::fs::write(data.join("secrets/hook"), HOOK_SECRET).unwrap();
-    compiled::give(&data.join("cache"));
-}
-
-/// The same, and a database where these tests run on PostgreSQL.
-pub(crate) async fn prepare(data: &Path) {
-    prepare_embedded(data);
-    if oncegate_test_database::is_asked_for() {
-        let database = oncegate_test_database::new_database().await;
-        std::fs::write(data.join(DATABASE), database).unwrap();
-    }
-}
-
-/// The database of a host, where tests run on PostgreSQL.
-pub(crate) fn database(data: &Path) -> Option<String> {
-    std::fs::read_to_string(data.join(DATABASE)).ok()
 }
 
 async fn serve(data: &Path, clock: &SharedClock) -> Server {

@@ -13,6 +13,7 @@ pub mod client;
 pub mod clocks;
 pub mod compiled;
 pub mod connectors;
+mod data;
 pub mod disk;
 pub mod flushes;
 pub mod folder;
