@@ -12,7 +12,7 @@ const START_TRIES: u32 = 300;
 const START_PAUSE: Duration = Duration::from_millis(100);
 
 /// Whoever holds this shell's input holds the server: when the process of the tests is gone, however it went, the input
-/// ends, and the server is stopped and its folder removed. Durability is off: it is tested against a real one by name.
+/// ends, and the server is stopped and its folder removed. It flushes like any other: a host refuses one that does not.
 const HOLD: &str = r#"
 "$BIN/postgres" -D "$DIR/data" -k "$DIR" -h '' -c max_connections=400 -c autovacuum=off >"$DIR/log" 2>&1 &
 server=$!
