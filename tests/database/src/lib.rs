@@ -4,6 +4,7 @@
 mod private;
 mod wire;
 
+pub use private::Server;
 pub use wire::{Fault, Wire};
 
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, postgres::PgConnectOptions};
@@ -25,8 +26,15 @@ pub fn is_asked_for() -> bool {
 /// # Panics
 /// There is no server and none can be started; the text says what to do.
 pub async fn new_database() -> String {
+    new_database_on(server()).await
+}
+
+/// The same on a server of the test's own.
+///
+/// # Panics
+/// It cannot be made.
+pub async fn new_database_on(server: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let server = server();
     let name = format!(
         "oncegate_test_{}_{}",
         std::process::id(),
@@ -51,11 +59,25 @@ fn server() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
     SERVER.get_or_init(|| match std::env::var("DATABASE_URL") {
         Ok(url) if !url.is_empty() => url,
-        Ok(_) | Err(_) => private::start().unwrap_or_else(|why| {
-            panic!(
-                "these tests need PostgreSQL 15 or newer: {why}. Install it (Debian: apt-get install postgresql), or name a \
-                 server on which databases may be made in DATABASE_URL"
-            )
-        }),
+        Ok(_) | Err(_) => {
+            let server = server_of_its_own();
+            let address = server.address();
+            // It lives as long as this process.
+            std::mem::forget(server);
+            address
+        }
+    })
+}
+
+/// A server that a test has for itself, to crash it.
+///
+/// # Panics
+/// None can be started; the text says what to do.
+pub fn server_of_its_own() -> Server {
+    Server::start().unwrap_or_else(|why| {
+        panic!(
+            "these tests need PostgreSQL 15 or newer: {why}. Install it (Debian: apt-get install postgresql), or name a server \
+             on which databases may be made in DATABASE_URL"
+        )
     })
 }
