@@ -25,6 +25,7 @@ mod watched;
 
 pub use child::{DESTINATION, LOAD};
 
+use crate::ledger::{Database, Scratch};
 use disk::Disk;
 use figures::Row;
 use serde_json::{Value, json};
@@ -48,7 +49,11 @@ pub struct BenchOptions {
     pub history: u64,
     /// Events that wait when a host comes up; 0: that is not measured.
     pub backlog: u64,
-    /// Where the ledger lies for the time; `None`: where temporary files lie.
+    /// Where the ledgers are: in the data directory, or on the server of this address, in databases of their own.
+    pub database: Database,
+    /// Hosts that share the ledger and the load.
+    pub hosts: Vec<usize>,
+    /// Where the data directories lie for the time; `None`: where temporary files lie.
     pub dir: Option<PathBuf>,
     /// Print one line of JSON instead of a table.
     pub json: bool,
@@ -64,7 +69,13 @@ pub struct BenchOptions {
 /// There is no folder, or it was ended by a signal.
 pub fn watch(options: &BenchOptions) -> anyhow::Result<bool> {
     let below = options.dir.clone().unwrap_or_else(std::env::temp_dir);
-    watched::run(&below)
+    watched::run(&below, &options.database)
+}
+
+/// The databases of a bench in this folder, which are gone with it; `None`: its ledgers are in the folder.
+fn scratch(folder: &Path, database: &Database) -> anyhow::Result<Option<Scratch>> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    Ok(Scratch::on(database, &name)?)
 }
 
 /// Measures, within a folder that somebody else removes.
@@ -89,7 +100,7 @@ fn run(folder: &Path, options: &BenchOptions) -> anyhow::Result<bool> {
     say("Compiling the connectors …");
     // The backlog's flow is that of one step.
     let flows: BTreeSet<u64> = options.steps.iter().copied().chain([1]).collect();
-    let mut stage = Stage::set(folder.to_owned(), &flows)?;
+    let mut stage = Stage::set(folder.to_owned(), scratch(folder, &options.database)?, &flows)?;
     let mut good = fill(&mut stage, options, &say)?;
     let mut lines = Vec::new();
     good &= rows(&mut stage, options, &say, |row| {
@@ -153,19 +164,31 @@ fn rows(
     let mut good = true;
     for steps in &options.steps {
         for concurrency in &options.concurrency {
-            let mut play = |ledger| -> anyhow::Result<Row> {
+            let mut play = |ledger, hosts| -> anyhow::Result<Row> {
                 stage.on_ledger(ledger);
-                let mut row = stage.row(*steps, *concurrency, options.events, options.sending_ms_max)?;
+                let mut row = stage.row(hosts, *steps, *concurrency, options.events, options.sending_ms_max)?;
                 row.history = if ledger == FIRST { options.history } else { 0 };
                 say(&report::row(&row));
                 good &= row.is_good();
                 keep(&row)?;
                 Ok(row)
             };
-            let fresh = if options.history > 0 { Some(play(FRESH)?) } else { None };
-            let row = play(FIRST)?;
-            if let Some(fresh) = fresh {
-                say(&report::behind(&fresh, &row));
+            let mut one: Option<Row> = None;
+            for hosts in &options.hosts {
+                let fresh = if options.history > 0 {
+                    Some(play(FRESH, *hosts)?)
+                } else {
+                    None
+                };
+                let row = play(FIRST, *hosts)?;
+                if let Some(fresh) = fresh {
+                    say(&report::behind(&fresh, &row));
+                }
+                match &one {
+                    Some(one) => say(&report::shared(one, &row)),
+                    None if *hosts == 1 => one = Some(row),
+                    None => {}
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ mod sender;
 use crate::clock::{Clock, SystemClock};
 use crate::destination::{Destination, Options};
 use crate::host_process::{HostProcess, Start};
+use crate::ledger::Database;
 use anyhow::Context;
 use leads::Lead;
 use report::Report;
@@ -101,6 +102,7 @@ fn play(
 ) -> anyhow::Result<(HostProcess, u64)> {
     let first = Start {
         data,
+        database: &Database::Embedded,
         folder: installation,
         listen: "127.0.0.1:0",
         secrets: &SECRETS,

@@ -2,6 +2,7 @@
 //! it uses is its own. For the demo, the drill and the bench.
 
 use crate::clock::{Clock, SystemClock};
+use crate::ledger::Database;
 use anyhow::{Context, bail};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -10,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+/// The variable that names a host's database.
+pub const DATABASE: &str = "ONCEGATE_DATABASE";
 /// How long the host may take to come up; the first start compiles a connector, which may bring an interpreter.
 const UP_WITHIN: Duration = Duration::from_secs(300);
 /// How often it is asked whether it is up: the bench measures by this how long a start takes.
@@ -22,6 +25,8 @@ const STOP_WITHIN: Duration = Duration::from_secs(60);
 pub struct Start<'a> {
     /// Its data directory.
     pub data: &'a Path,
+    /// Where its ledger is.
+    pub database: &'a Database,
     /// The installation that it applies first.
     pub folder: &'a Path,
     /// Where it listens; port 0: a free one.
@@ -48,30 +53,7 @@ impl HostProcess {
     /// It does not come up.
     pub fn start(with: Start<'_>) -> anyhow::Result<Self> {
         let data = with.data;
-        let _ = std::fs::remove_file(data.join("address"));
-        let log = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(data.join("host.log"))?;
-        let mut child = Command::new(std::env::current_exe()?)
-            .arg("serve")
-            .arg("--data")
-            .arg(data)
-            .args(["--listen", with.listen, "--apply"])
-            .arg(with.folder)
-            .args(
-                with.cache
-                    .into_iter()
-                    .flat_map(|cache| [OsStr::new("--cache"), cache.as_os_str()]),
-            )
-            .envs(with.secrets.iter().copied())
-            // Its end tells the host that we are gone, however we went.
-            .arg("--stop-with-stdin")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .context("cannot start the host")?;
+        let mut child = spawned(&with)?;
         let agent = ureq::Agent::config_builder()
             .timeout_global(Some(Duration::from_secs(5)))
             .build()
@@ -176,6 +158,41 @@ impl Drop for HostProcess {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The process, which has yet to come up.
+fn spawned(with: &Start<'_>) -> anyhow::Result<Child> {
+    let data = with.data;
+    let _ = std::fs::remove_file(data.join("address"));
+    let log = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(data.join("host.log"))?;
+    let mut command = Command::new(std::env::current_exe()?);
+    // Never the database that our own environment may name: what is played here would stand in somebody's ledger.
+    match with.database.address() {
+        Some(address) => command.env(DATABASE, address),
+        None => command.env_remove(DATABASE),
+    };
+    command
+        .arg("serve")
+        .arg("--data")
+        .arg(data)
+        .args(["--listen", with.listen, "--apply"])
+        .arg(with.folder)
+        .args(
+            with.cache
+                .into_iter()
+                .flat_map(|cache| [OsStr::new("--cache"), cache.as_os_str()]),
+        )
+        .envs(with.secrets.iter().copied())
+        // Its end tells the host that we are gone, however we went.
+        .arg("--stop-with-stdin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .context("cannot start the host")
 }
 
 /// How a host that was started stands.

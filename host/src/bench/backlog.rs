@@ -70,7 +70,7 @@ impl Stage {
             under_way: UNDER_WAY.min(events / 2),
             asleep,
         };
-        fill(&self.data(), backlog)?;
+        fill(&self.data(), self.database(), backlog)?;
         let before = self.destination.count()?;
         let from_ns = monotonic_ns();
         let host = self.host()?;

@@ -168,7 +168,7 @@ fn sender(load: &Load) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command
         .arg(LOAD)
-        .args(["--host", &load.host.to_string()])
+        .args(load.hosts.iter().map(|host| format!("--host={host}")))
         .args(["--hook", &load.hook])
         .args(["--first", &load.first.to_string()])
         .args(["--events", &load.events.to_string()])

@@ -9,6 +9,7 @@
 use super::percentile::Percentiles;
 use crate::clock::monotonic_ns;
 use crate::host_process::HostProcess;
+use crate::ledger::Database;
 use anyhow::Context;
 use rustix::fs::statfs;
 use std::fs::File;
@@ -61,14 +62,18 @@ impl Disk {
     }
 }
 
-/// How often the host has had its disk flush since it came up.
+/// How often the host has had its disk flush since it came up; with its ledger on a server, how often it asked the server to:
+/// what the server flushes beside, nobody tells by host.
 ///
 /// # Errors
 /// The host does not answer.
-pub fn flushes(host: &HostProcess, data: &Path) -> anyhow::Result<u64> {
+pub fn flushes(host: &HostProcess, data: &Path, database: &Database) -> anyhow::Result<u64> {
     let commits = host.ask("writer")?["commits"].as_u64();
     let commits = commits.context("the host does not tell how many commits it made")?;
-    Ok(commits + FLUSHES_PER_CHECKPOINT * checkpoints(&data.join("ledger.db-wal"))?)
+    Ok(match database {
+        Database::Embedded => commits + FLUSHES_PER_CHECKPOINT * checkpoints(&data.join("ledger.db-wal"))?,
+        Database::Postgres(_) => commits,
+    })
 }
 
 /// How often a log was moved into its database; the number stands in the head of the log, big-endian.

@@ -6,7 +6,7 @@ use super::records::{Delivery, Effect};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// What the host used for one row.
+/// What the hosts used for one row, together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     /// CPU time, in milliseconds.
@@ -24,6 +24,8 @@ pub struct Row {
     pub steps: u64,
     /// Webhooks under way at the same time.
     pub concurrency: usize,
+    /// Hosts that share the ledger and the load.
+    pub hosts: usize,
     /// Finished events that were in the ledger before all rows.
     pub history: u64,
     /// Webhooks answered 202.
@@ -40,7 +42,7 @@ pub struct Row {
     pub effect_p50_ms: f64,
     /// The same.
     pub effect_p99_ms: f64,
-    /// Of the host.
+    /// Of the hosts together, as all that follows of them.
     pub cpu_ms_per_event: f64,
     /// Of the host, at the end.
     pub rss_mb: f64,
@@ -86,6 +88,7 @@ impl Row {
         Self {
             steps,
             concurrency,
+            hosts: 1,
             history: 0,
             events,
             accepted_per_s: per_s(events, answered_ns.saturating_sub(begun_ns)),
@@ -186,6 +189,7 @@ mod tests {
         let expected = Row {
             steps: 2,
             concurrency: 4,
+            hosts: 1,
             events: 2,
             accepted_per_s: 167.0,
             completed_per_s: 20.0,

@@ -6,7 +6,8 @@ use super::load::body;
 use crate::clock::{Clock, SystemClock};
 use crate::executor::intake::first_steps;
 use crate::flow::{ContentEncoding, EventView, Flow, RawBody};
-use crate::ledger::{Accepted, AttemptKind, Ledger, NewEvent, NewIntent, Place, StoredFlow, StoredRequest, new_id};
+use crate::ledger::{Accepted, AttemptKind, Database, Ledger, NewEvent, NewIntent, Opening, Place};
+use crate::ledger::{StoredFlow, StoredRequest, new_id};
 use anyhow::{Context, bail};
 use futures::future::try_join_all;
 use oncegate_domain::id::Id;
@@ -38,10 +39,14 @@ pub struct Backlog {
 ///
 /// # Errors
 /// The ledger cannot be used.
-pub fn fill(data: &Path, backlog: Backlog) -> anyhow::Result<()> {
+pub fn fill(data: &Path, database: &Database, backlog: Backlog) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
     runtime.block_on(async {
-        let ledger = Ledger::open(data, Arc::new(SystemClock)).await?;
+        let opening = Opening {
+            database: database.clone(),
+            ..Opening::default()
+        };
+        let ledger = Ledger::open_with(data, Arc::new(SystemClock), &opening).await?;
         let filled = Filler::new(&ledger, backlog).await?.fill().await;
         ledger.close().await;
         filled

@@ -21,8 +21,8 @@ pub const DIGITS: usize = 12;
 /// What is sent.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Where the host listens.
-    pub host: SocketAddr,
+    /// Where the hosts listen; connections are spread over them.
+    pub hosts: Vec<SocketAddr>,
     /// The path below `/hooks/`.
     pub hook: String,
     /// The number of the first event.
@@ -49,18 +49,20 @@ pub fn run(load: &Load) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime
         .block_on(deliver(load))
-        .with_context(|| format!("sending webhooks to {} failed", load.host))
+        .with_context(|| format!("sending webhooks to {:?} failed", load.hosts))
 }
 
 async fn deliver(load: &Load) -> io::Result<()> {
     let mut streams = Vec::with_capacity(load.concurrency);
-    for _ in 0..load.concurrency {
-        let stream = TcpStream::connect(load.host).await?;
+    for host in load.hosts.iter().cycle().take(load.concurrency) {
+        let stream = TcpStream::connect(host).await?;
         stream.set_nodelay(true)?;
-        streams.push(stream);
+        streams.push((Request::new(load, *host), stream));
     }
     let queue = Queue::new(load, monotonic_ns());
-    let connections = streams.into_iter().map(|stream| connection(load, &queue, stream));
+    let connections = streams
+        .into_iter()
+        .map(|(request, stream)| connection(request, &queue, stream));
     let all = futures::future::try_join_all(connections);
     tokio::pin!(all);
     loop {
@@ -130,8 +132,7 @@ impl Queue {
     }
 }
 
-async fn connection(load: &Load, queue: &Queue, mut stream: TcpStream) -> io::Result<()> {
-    let mut request = Request::new(load);
+async fn connection(mut request: Request, queue: &Queue, mut stream: TcpStream) -> io::Result<()> {
     let mut inbox = Inbox::default();
     while let Some((event, sent_ns)) = queue.take().await {
         stream.write_all(request.of(event)).await?;
@@ -162,12 +163,12 @@ struct Request {
 }
 
 impl Request {
-    fn new(load: &Load) -> Self {
+    fn new(load: &Load, host: SocketAddr) -> Self {
         let body = body(0);
         let head = format!(
             "POST /hooks/{} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             load.hook,
-            load.host,
+            host,
             body.len()
         );
         let begins = head.len() + r#"{"id":""#.len() + ID.len();
@@ -194,7 +195,7 @@ mod tests {
 
     fn load() -> Load {
         Load {
-            host: ([127, 0, 0, 1], 80).into(),
+            hosts: vec![([127, 0, 0, 1], 80).into()],
             hook: "bench-1".to_owned(),
             first: 5,
             events: 3,
@@ -229,7 +230,8 @@ mod tests {
 
     #[test]
     fn a_request_carries_the_number_of_its_event_and_its_own_length() {
-        let mut request = Request::new(&load());
+        let load = load();
+        let mut request = Request::new(&load, load.hosts[0]);
         for (event, id) in [(7, "bench-000000000007"), (1_234_567, "bench-000001234567")] {
             let text = String::from_utf8(request.of(event).to_vec()).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();

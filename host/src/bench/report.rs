@@ -86,6 +86,16 @@ pub fn behind(fresh: &Row, row: &Row) -> String {
     )
 }
 
+/// What it costs to share a ledger: the row that several hosts just played, beside the same of one.
+pub fn shared(one: &Row, row: &Row) -> String {
+    format!(
+        "  {} hosts on one ledger: {:.0} % of the completed events/s, {:.0} % of the CPU",
+        row.hosts,
+        100.0 * row.completed_per_s / one.completed_per_s.max(1.0),
+        100.0 * row.cpu_ms_per_event / one.cpu_ms_per_event.max(0.001)
+    )
+}
+
 /// How long people wait for what they look at.
 pub fn listings(rows: &[listings::Row]) -> String {
     let runs = rows.first().map_or(0, |row| row.runs);

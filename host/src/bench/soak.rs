@@ -42,8 +42,8 @@ pub fn run(folder: &Path, options: &BenchOptions, soak_ms: u64) -> anyhow::Resul
     say(&report::disk(&disk, folder));
     say("Compiling the connectors …");
     let steps = options.steps.first().copied().unwrap_or(1);
-    let mut stage = Stage::set(folder.to_owned(), &[steps].into())?;
-    let row = stage.row(steps, CONCURRENCY, options.events, options.sending_ms_max)?;
+    let mut stage = Stage::set(folder.to_owned(), None, &[steps].into())?;
+    let row = stage.row(1, steps, CONCURRENCY, options.events, options.sending_ms_max)?;
     say(&format!("\n{}\n{}", report::head(), report::row(&row)));
     // Half of what is completed, and not of what is taken in: what it cannot complete would pile up.
     let per_s = ((row.completed_per_s / 2.0) as u64).max(1);
@@ -76,7 +76,7 @@ fn soak(
     // One more than can become due: the time ends it.
     let events = per_s * soak_ms / 1_000 + 1;
     let load = Load {
-        host: host.address.parse()?,
+        hosts: vec![host.address.parse()?],
         hook: hook(steps),
         first: stage.take_numbers(events),
         events,

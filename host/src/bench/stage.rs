@@ -10,12 +10,14 @@ use super::load::Load;
 use super::process::Used;
 use crate::clock::monotonic_ns;
 use crate::host_process::{HostProcess, Start};
+use crate::ledger::{Database, Scratch};
 use anyhow::{Context, ensure};
 use oncegate_domain::run::State;
 use serde::Serialize;
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::runtime::Runtime;
 
 /// What is sent before a row and not counted: statements are prepared, connections made, pages there.
 const WARM_UP_EVENTS: u64 = 256;
@@ -64,6 +66,10 @@ pub struct Stage {
     folder: PathBuf,
     /// The ledger that is played on.
     ledger: &'static str,
+    /// Where each ledger is; its name is that of the folder of its first host.
+    databases: HashMap<&'static str, Database>,
+    /// Makes databases on a server; `None`: a ledger is in the folder of its host.
+    scratch: Option<Scratch>,
     pub(super) destination: Destination,
     /// Events so far: each has a number of its own, over all rows.
     events: u64,
@@ -74,11 +80,13 @@ impl Stage {
     ///
     /// # Errors
     /// A process or the folder cannot be had.
-    pub fn set(folder: PathBuf, steps: &BTreeSet<u64>) -> anyhow::Result<Self> {
+    pub fn set(folder: PathBuf, scratch: Option<Scratch>, steps: &BTreeSet<u64>) -> anyhow::Result<Self> {
         let destination = Destination::start()?;
         let mut stage = Self {
             folder,
             ledger: FIRST,
+            databases: HashMap::new(),
+            scratch,
             destination,
             events: 0,
         };
@@ -93,7 +101,11 @@ impl Stage {
     /// A host does not come up on it.
     pub fn begin_ledger(&mut self, name: &'static str) -> anyhow::Result<()> {
         self.ledger = name;
-        std::fs::create_dir_all(self.data())?;
+        let database = match &self.scratch {
+            Some(scratch) => Runtime::new()?.block_on(scratch.make(name))?,
+            None => Database::Embedded,
+        };
+        self.databases.insert(name, database);
         self.host()?.stop()
     }
 
@@ -118,10 +130,30 @@ impl Stage {
         self.folder.join("installation")
     }
 
+    /// Where the ledger is that is played on.
+    pub(super) fn database(&self) -> &Database {
+        self.databases.get(self.ledger).unwrap_or(&Database::Embedded)
+    }
+
     /// Starts a host on the ledger that is played on.
     pub(super) fn host(&self) -> anyhow::Result<HostProcess> {
+        self.host_in(&self.data())
+    }
+
+    /// Starts so many hosts on it, each with a data directory of its own.
+    fn hosts(&self, number: usize) -> anyhow::Result<Vec<HostProcess>> {
+        let data = |place| match place {
+            1 => self.data(),
+            _ => self.folder.join(format!("{}-{place}", self.ledger)),
+        };
+        (1..=number).map(|place| self.host_in(&data(place))).collect()
+    }
+
+    fn host_in(&self, data: &Path) -> anyhow::Result<HostProcess> {
+        std::fs::create_dir_all(data)?;
         HostProcess::start(Start {
-            data: &self.data(),
+            data,
+            database: self.database(),
             folder: &self.installation(),
             listen: "127.0.0.1:0",
             secrets: &SECRETS,
@@ -134,13 +166,20 @@ impl Stage {
     ///
     /// # Errors
     /// The bench itself failed; not that an effect is missing or too many.
-    pub fn row(&mut self, steps: u64, concurrency: usize, events: u64, ms_max: u64) -> anyhow::Result<Row> {
-        let host = self.host()?;
+    pub fn row(
+        &mut self,
+        hosts: usize,
+        steps: u64,
+        concurrency: usize,
+        events: u64,
+        ms_max: u64,
+    ) -> anyhow::Result<Row> {
+        let hosts = self.hosts(hosts)?;
         let warm_up = WARM_UP_EVENTS.min(events);
-        self.play(&host, steps, concurrency, warm_up, WARM_UP_MS)?;
-        let row = self.play(&host, steps, concurrency, events, ms_max)?;
-        ended(&host)?;
-        host.stop()?;
+        self.play(&hosts, steps, concurrency, warm_up, WARM_UP_MS)?;
+        let row = self.play(&hosts, steps, concurrency, events, ms_max)?;
+        hosts.iter().try_for_each(ended)?;
+        hosts.into_iter().try_for_each(HostProcess::stop)?;
         Ok(row)
     }
 
@@ -149,17 +188,17 @@ impl Stage {
     /// # Errors
     /// The bench itself failed.
     pub fn history(&mut self, steps: u64, events: u64, mut say: impl FnMut(u64)) -> anyhow::Result<bool> {
-        let host = self.host()?;
+        let hosts = self.hosts(1)?;
         let until = self.events + events;
         let mut good = true;
         while self.events < until {
             let part = HISTORY_PART_EVENTS.min(until - self.events);
-            let row = self.play(&host, steps, HISTORY_CONCURRENCY, part, HISTORY_PART_MS_MAX)?;
+            let row = self.play(&hosts, steps, HISTORY_CONCURRENCY, part, HISTORY_PART_MS_MAX)?;
             good &= row.is_good();
             say(until - self.events);
         }
-        ended(&host)?;
-        host.stop()?;
+        hosts.iter().try_for_each(ended)?;
+        hosts.into_iter().try_for_each(HostProcess::stop)?;
         Ok(good)
     }
 
@@ -184,14 +223,15 @@ impl Stage {
 
     fn play(
         &mut self,
-        host: &HostProcess,
+        hosts: &[HostProcess],
         steps: u64,
         concurrency: usize,
         events: u64,
         ms_max: u64,
     ) -> anyhow::Result<Row> {
+        let addresses = hosts.iter().map(|host| host.address.parse());
         let load = Load {
-            host: host.address.parse()?,
+            hosts: addresses.collect::<Result<_, _>>()?,
             hook: hook(steps),
             first: self.take_numbers(events),
             events,
@@ -200,24 +240,32 @@ impl Stage {
             per_s: 0,
         };
         let requests_before = self.destination.count()?;
-        let flushes_before = flushes(host, &self.data())?;
-        let before = Used::by(host.id())?;
+        let before = self.used_by(hosts)?;
         let deliveries = send(&load)?;
         let accepted = deliveries.iter().filter(|delivery| delivery.accepted()).count() as u64;
         self.wait_for(requests_before + accepted * steps)?;
-        let after = Used::by(host.id())?;
+        let after = self.used_by(hosts)?;
         let cost = Cost {
             cpu_ms: after.cpu_ms - before.cpu_ms,
             rss_bytes: after.rss_bytes,
-            flushes: flushes(host, &self.data())? - flushes_before,
+            flushes: after.flushes - before.flushes,
         };
-        Ok(Row::of(
-            steps,
-            concurrency,
-            &deliveries,
-            &self.destination.take()?,
-            cost,
-        ))
+        let effects = self.destination.take()?;
+        let mut row = Row::of(steps, concurrency, &deliveries, &effects, cost);
+        row.hosts = hosts.len();
+        Ok(row)
+    }
+
+    /// What these hosts have used since they came up, together.
+    fn used_by(&self, hosts: &[HostProcess]) -> anyhow::Result<Cost> {
+        let mut sum = Cost::default();
+        for host in hosts {
+            let used = Used::by(host.id())?;
+            sum.cpu_ms += used.cpu_ms;
+            sum.rss_bytes += used.rss_bytes;
+            sum.flushes += flushes(host, &self.data(), self.database())?;
+        }
+        Ok(sum)
     }
 
     /// Waits until so many requests were at the destination, or nothing comes any more; then for what may be too many.

@@ -1,12 +1,15 @@
 //! The bench under watch: the folder in which everything happens is made here, and what happens in it is another process of
-//! this program. So the folder goes whatever ends the bench, a signal too: the process that works, and the host, the
+//! this program. So the folder goes, and databases on a server with it, whatever ends the bench, a signal too: the process that works, and the host, the
 //! destination and the load that it has started, are one process group, and are ended before their folder is removed.
 
+use super::scratch;
+use crate::ledger::Database;
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
+use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,29 +23,37 @@ const GONE_LOOK: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// There is no folder, or a signal ended it.
-pub fn run(below: &Path) -> anyhow::Result<bool> {
+pub fn run(below: &Path, database: &Database) -> anyhow::Result<bool> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(watch(below))
+    runtime.block_on(async {
+        let folder = folder(below)?;
+        let watched = watch(folder.path()).await;
+        if let Some(scratch) = scratch(folder.path(), database)? {
+            scratch.drop_all().await?;
+        }
+        watched
+    })
 }
 
-async fn watch(below: &Path) -> anyhow::Result<bool> {
+fn folder(below: &Path) -> anyhow::Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("oncegate-bench-").tempdir_in(below);
+    made.with_context(|| {
+        format!(
+            "cannot make a folder below {}; name another with --dir",
+            below.display()
+        )
+    })
+}
+
+async fn watch(folder: &Path) -> anyhow::Result<bool> {
     // Before there is anything to remove.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
-    let folder = tempfile::Builder::new()
-        .prefix("oncegate-bench-")
-        .tempdir_in(below)
-        .with_context(|| {
-            format!(
-                "cannot make a folder below {}; name another with --dir",
-                below.display()
-            )
-        })?;
     let mut bench = Command::new(std::env::current_exe()?)
         .args(std::env::args_os().skip(1))
         .arg(WITHIN)
-        .arg(folder.path())
+        .arg(folder)
         .stdin(Stdio::piped())
         .process_group(0)
         .spawn()

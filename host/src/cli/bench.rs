@@ -2,6 +2,7 @@
 
 use crate::bench::load::Load;
 use crate::bench::{self, BenchOptions};
+use crate::ledger::Database;
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,6 +28,13 @@ pub struct BenchArgs {
     /// Let a host come up before so many events that wait: once ready to go, once asleep.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
     backlog: u64,
+    /// A PostgreSQL server for the ledger, by the address of a database of a user who may make others: the bench makes its
+    /// own, and drops them at the end.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["runtime", "soak"])]
+    database: Option<Database>,
+    /// So many hosts that share the ledger and the load; each number is a row of its own.
+    #[arg(long, default_value = "1", value_delimiter = ',', requires = "database", value_parser = clap::value_parser!(u16).range(1..=16))]
+    hosts: Vec<u16>,
     /// A folder on the disk that is meant; the ledger lies in a temporary folder below it.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -48,8 +56,8 @@ pub struct BenchArgs {
 /// The load's process. `bench` starts it.
 #[derive(Debug, Args)]
 pub struct LoadArgs {
-    #[arg(long)]
-    host: SocketAddr,
+    #[arg(long = "host")]
+    hosts: Vec<SocketAddr>,
     #[arg(long)]
     hook: String,
     #[arg(long)]
@@ -96,6 +104,8 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<bool> {
         concurrency: args.concurrency.clone(),
         history: args.history,
         backlog: args.backlog,
+        database: args.database.clone().unwrap_or_default(),
+        hosts: args.hosts.iter().copied().map(usize::from).collect(),
         dir: args.dir.clone(),
         json: args.json,
         runtime: args.runtime,
@@ -109,7 +119,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<bool> {
 
 pub fn load(args: &LoadArgs) -> anyhow::Result<()> {
     bench::load::run(&Load {
-        host: args.host,
+        hosts: args.hosts.clone(),
         hook: args.hook.clone(),
         first: args.first,
         events: args.events,

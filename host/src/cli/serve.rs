@@ -20,7 +20,7 @@ pub struct ServeArgs {
     listen: Option<SocketAddr>,
     /// The database that holds the ledger, like postgres://user:password@host/name; goes before `oncegate.toml`. Without
     /// one it is in the data directory.
-    #[arg(long, value_name = "URL", env = "ONCEGATE_DATABASE", hide_env_values = true)]
+    #[arg(long, value_name = "URL", env = crate::host_process::DATABASE, hide_env_values = true)]
     database: Option<Database>,
     /// Make the host match this installation folder first; its `oncegate.toml` is used.
     #[arg(long, value_name = "FOLDER")]

@@ -7,6 +7,7 @@ use crate::catalog::manifest::Example;
 use crate::clock::{Clock, SystemClock};
 use crate::destination::{Destination, Options};
 use crate::host_process::{HostProcess, Start};
+use crate::ledger::Database;
 use anyhow::{Context, ensure};
 use oncegate_domain::doubt::Effect;
 use oncegate_domain::outcome::Permanent;
@@ -51,6 +52,7 @@ pub fn play(subject: &Subject, cells: &[Prepared<'_>]) -> anyhow::Result<Vec<Obs
     write_installation(&installation, subject, cells, &destination)?;
     let first = Start {
         data: &data,
+        database: &Database::Embedded,
         folder: &installation,
         listen: "127.0.0.1:0",
         secrets: &[(super::connection::SECRET_VARIABLE, "drill-secret-of-nobody")],

@@ -34,6 +34,14 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
+    /// The address of a server; `None`: it is in the data directory.
+    pub fn address(&self) -> Option<&str> {
+        match self {
+            Database::Embedded => None,
+            Database::Postgres(address) => Some(address),
+        }
+    }
+
     /// Where it is, for people: never with what an address may hold beside the host and the name.
     fn place(&self, dir: &Path) -> String {
         match self {

@@ -3,11 +3,13 @@
 
 mod columns;
 mod reader;
+mod scratch;
 mod server;
 mod writer;
 
 pub(super) use columns::Columns;
 pub(super) use reader::{Readers, Snapshot};
+pub use scratch::Scratch;
 pub(super) use writer::WriterConnection;
 
 use super::database::{DbError, Sql, Value};
