@@ -21,6 +21,7 @@ mod records;
 mod report;
 mod soak;
 mod stage;
+mod stored;
 mod watched;
 
 pub use child::{DESTINATION, LOAD};
@@ -57,6 +58,8 @@ pub struct BenchOptions {
     pub dir: Option<PathBuf>,
     /// Print one line of JSON instead of a table.
     pub json: bool,
+    /// Finished runs in a ledger on a server, from few to many: what they cost is measured, and no host.
+    pub stored: Vec<u64>,
     /// Measure the runtime by itself, and no host.
     pub runtime: bool,
     /// Send half of what the machine gives for so long, in milliseconds, and see whether the host stays as it is.
@@ -87,6 +90,7 @@ pub fn run_within(folder: &Path, options: &BenchOptions) -> anyhow::Result<bool>
     match options.soak_ms {
         Some(soak_ms) => soak::run(folder, options, soak_ms),
         None if options.runtime => run_alone(folder, options),
+        None if !options.stored.is_empty() => run_stored(folder, options),
         None => run(folder, options),
     }
 }
@@ -193,6 +197,28 @@ fn rows(
         }
     }
     Ok(good)
+}
+
+/// Measures what a long history costs a ledger on a server.
+fn run_stored(folder: &Path, options: &BenchOptions) -> anyhow::Result<bool> {
+    let say = teller(options.json);
+    say("Compiling the connectors …");
+    let mut stage = Stage::set(folder.to_owned(), scratch(folder, &options.database)?, &[1].into())?;
+    let (mut rows, mut has) = (Vec::new(), 0);
+    for runs in options.stored.iter().copied() {
+        say(&format!("Filling the ledger up to {runs} finished runs …"));
+        let row = stage.stored(has, runs.max(has), |left| say(&format!("  {left} to go")))?;
+        say(&report::stored(&row));
+        has = runs;
+        rows.push(row);
+    }
+    if let (Some(few), Some(many)) = (rows.first(), rows.last()) {
+        say(&report::cost_of_stored(few, many));
+    }
+    if options.json {
+        print(&serde_json::to_string(&rows)?);
+    }
+    Ok(true)
 }
 
 /// Measures the runtime by itself. It fails where there is no runtime or no disk.

@@ -51,7 +51,7 @@ pub use change::*;
 pub use error::LedgerError;
 pub use listed::*;
 pub use open::{Database, Opening};
-pub use postgres::Scratch;
+pub use postgres::{STORED_KEY, Scratch, store_history};
 pub use read::*;
 pub use read_list::RUNS_SEARCHED_MAX;
 pub use read_page::RUNS_PER_PAGE;

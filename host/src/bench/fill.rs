@@ -11,8 +11,9 @@ use crate::ledger::{StoredFlow, StoredRequest, new_id};
 use anyhow::{Context, bail};
 use futures::future::try_join_all;
 use oncegate_domain::id::Id;
-use oncegate_domain::key::key_hash;
+use oncegate_domain::key::{EventKey, key_hash};
 use oncegate_domain::step::{self, Event, Retry, State, Step};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,7 +54,8 @@ pub fn fill(data: &Path, database: &Database, backlog: Backlog) -> anyhow::Resul
     })
 }
 
-struct Filler<'a> {
+/// Makes events as intake makes them, and stores them.
+pub(super) struct Filler<'a> {
     ledger: &'a Ledger,
     backlog: Backlog,
     stored: StoredFlow,
@@ -62,7 +64,8 @@ struct Filler<'a> {
 }
 
 impl<'a> Filler<'a> {
-    async fn new(ledger: &'a Ledger, backlog: Backlog) -> anyhow::Result<Self> {
+    /// For the flow of one step, which must be in the ledger.
+    pub(super) async fn new(ledger: &'a Ledger, backlog: Backlog) -> anyhow::Result<Self> {
         let flows = ledger.catalog_all().await?.flows;
         let stored = flows.into_iter().find(|flow| flow.name == hook(1));
         let stored = stored.context("the bench's flow of one step is not in the ledger")?;
@@ -76,6 +79,23 @@ impl<'a> Filler<'a> {
             stored,
             flow,
             now_ms: SystemClock.now_ms(),
+        })
+    }
+
+    /// The flow's id.
+    pub(super) fn flow_id(&self) -> Id {
+        self.stored.id
+    }
+
+    /// An event with a key of the history that a server made.
+    pub(super) fn stored(&self, key: &str) -> anyhow::Result<NewEvent> {
+        let event = self.event(self.backlog.first, self.now_ms, false)?;
+        Ok(NewEvent {
+            id: new_id(self.now_ms),
+            key: EventKey::from_parts(&[key.to_owned()])?,
+            key_hash: Sha256::digest(key).into(),
+            fingerprint_covers: false,
+            ..event
         })
     }
 

@@ -4,7 +4,7 @@ use super::alone::Alone;
 use super::disk::Disk;
 use super::figures::{Row, ms};
 use super::stage::Idle;
-use super::{backlog, listings};
+use super::{backlog, listings, stored};
 use std::path::Path;
 
 /// What the disk does by itself, so that the figures can be read beside it.
@@ -93,6 +93,25 @@ pub fn shared(one: &Row, row: &Row) -> String {
         row.hosts,
         100.0 * row.completed_per_s / one.completed_per_s.max(1.0),
         100.0 * row.cpu_ms_per_event / one.cpu_ms_per_event.max(0.001)
+    )
+}
+
+/// What is asked of a ledger with a history.
+pub fn stored(row: &stored::Row) -> String {
+    format!(
+        "With {} finished runs: to know a duplicate {:.1} µs (p99 {:.1}), to claim a due step {:.1} µs (p99 {:.1}).",
+        row.stored, row.duplicate_p50_us, row.duplicate_p99_us, row.claim_p50_us, row.claim_p99_us
+    )
+}
+
+/// How much more it is with many of them.
+pub fn cost_of_stored(few: &stored::Row, many: &stored::Row) -> String {
+    format!(
+        "With {} instead of {} finished runs a duplicate costs {:.2} times as much, a claim {:.2} times.",
+        many.stored,
+        few.stored,
+        many.duplicate_p50_us / few.duplicate_p50_us.max(0.001),
+        many.claim_p50_us / few.claim_p50_us.max(0.001)
     )
 }
 

@@ -35,6 +35,12 @@ pub struct BenchArgs {
     /// So many hosts that share the ledger and the load; each number is a row of its own.
     #[arg(long, default_value = "1", value_delimiter = ',', requires = "database", value_parser = clap::value_parser!(u16).range(1..=16))]
     hosts: Vec<u16>,
+    /// With --database, and instead of rows: fill a ledger with so many finished runs, from few to many (5 million take some
+    /// minutes and 6 GB), and measure what it costs to know a duplicate and to claim due work.
+    #[arg(long, value_name = "N", value_delimiter = ',', requires = "database",
+        conflicts_with_all = ["events", "seconds", "steps", "concurrency", "history", "backlog", "hosts"],
+        value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    stored: Vec<u64>,
     /// A folder on the disk that is meant; the ledger lies in a temporary folder below it.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -106,6 +112,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<bool> {
         backlog: args.backlog,
         database: args.database.clone().unwrap_or_default(),
         hosts: args.hosts.iter().copied().map(usize::from).collect(),
+        stored: args.stored.clone(),
         dir: args.dir.clone(),
         json: args.json,
         runtime: args.runtime,

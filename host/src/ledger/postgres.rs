@@ -5,11 +5,13 @@ mod columns;
 mod reader;
 mod scratch;
 mod server;
+mod stored;
 mod writer;
 
 pub(super) use columns::Columns;
 pub(super) use reader::{Readers, Snapshot};
 pub use scratch::Scratch;
+pub use stored::{STORED_KEY, store as store_history};
 pub(super) use writer::WriterConnection;
 
 use super::database::{DbError, Sql, Value};

@@ -71,7 +71,7 @@ async fn run(connection: &mut PgConnection, text: String) -> Result<()> {
     done.map(drop).map_err(|error| refused(db_error(error).to_string()))
 }
 
-fn refused(why: String) -> LedgerError {
+pub(super) fn refused(why: String) -> LedgerError {
     LedgerError::Open {
         place: "a database for a while".to_owned(),
         why,
