@@ -119,6 +119,8 @@ fn ledger_problem(error: LedgerError) -> Problem {
         LedgerError::Corrupt { .. } => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, text),
         LedgerError::Unwritable(_)
         | LedgerError::NoRoom { .. }
+        | LedgerError::LeaseEnds
+        | LedgerError::InTheWay(_)
         | LedgerError::Database(_)
         | LedgerError::Fatal(_)
         | LedgerError::Closed

@@ -3,6 +3,8 @@
 //!
 //! Must not know anything of Oncegate: it tells the time and waits.
 
+mod time;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use time::Time;
 use tokio::sync::Notify;
 
 /// A clock that many parts share.
@@ -29,17 +32,18 @@ pub trait Clock: Send + Sync + 'static {
 
     /// Waits until `now_ms() >= at_ms`; ends at once where that is already so.
     fn sleep_until(&self, at_ms: i64) -> Sleep<'_>;
+
+    /// Several machines share a time, which is `now_ms` at this moment: from now on this clock shows it. One that does not
+    /// follow is a test's.
+    fn follow(&self, _now_ms: i64) {}
 }
 
 /// The machine's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
-/// The largest difference between wall clock and boot clock that this process has seen.
-///
-/// `now_ms` is the boot clock plus this: a wall clock set forward is followed (most machines set theirs after boot), one
-/// set back is not, and time neither stands still nor repeats until it has caught up.
-static WALL_AHEAD_OF_BOOT_MS: AtomicI64 = AtomicI64::new(i64::MIN);
+/// What this process has seen of the time.
+static TIME: Time = Time::new();
 
 /// The timer under `sleep_until` does not count suspended time, so a long sleep looks at the clock this often.
 const SLEEP_MS_MAX: u64 = 10_000;
@@ -49,10 +53,11 @@ impl Clock for SystemClock {
         // The wall clock is read first. A pause between the two reads (SIGSTOP can last hours) then makes the difference
         // too small, which is ignored, and never too large, which would stay.
         let wall_ms = read_ms(ClockId::Realtime);
-        let boot_ms = read_ms(ClockId::Boottime);
-        let ahead_ms = wall_ms - boot_ms;
-        let seen_ms = WALL_AHEAD_OF_BOOT_MS.fetch_max(ahead_ms, Ordering::SeqCst);
-        boot_ms + ahead_ms.max(seen_ms)
+        TIME.shown(wall_ms, read_ms(ClockId::Boottime))
+    }
+
+    fn follow(&self, now_ms: i64) {
+        TIME.follow(now_ms, read_ms(ClockId::Boottime));
     }
 
     fn boot_ms(&self) -> i64 {

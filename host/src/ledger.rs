@@ -18,12 +18,17 @@ mod due;
 mod error;
 mod fence;
 mod finish;
+mod hosts;
+mod identity;
 mod intend;
+mod late;
+mod lease;
 mod listed;
 mod open;
 mod people;
 mod place;
 mod postgres;
+mod pulse;
 mod read;
 mod read_audit;
 mod read_catalog;
@@ -49,6 +54,7 @@ mod writer;
 pub use crate::flow::ContextItem;
 pub use change::*;
 pub use error::LedgerError;
+pub use lease::{HostNews, LeaseTerm};
 pub use listed::*;
 pub use open::{Database, Opening};
 pub use postgres::{STORED_KEY, Scratch, store_history};
@@ -63,10 +69,12 @@ use accept::Accept;
 use command::{Command, RareCommand, Reply};
 use database::{Conn, Readers, Snapshot, Value};
 use futures::future::BoxFuture;
+use lease::Lease;
 use oncegate_domain::id::Id;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
 use writer::Counters;
 
 /// Most items of one page.
@@ -80,7 +88,11 @@ pub struct Ledger {
 
 struct Inner {
     installation: Installation,
-    epoch: i64,
+    /// Of this host, over all its starts.
+    host: String,
+    lease: Arc<Lease>,
+    /// Where there is one: on PostgreSQL.
+    pulse: OnceLock<AbortHandle>,
     clock: SharedClock,
     queue: mpsc::Sender<Command>,
     readers: Readers,
@@ -92,7 +104,7 @@ struct Inner {
 
 impl std::fmt::Debug for Ledger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Ledger(epoch {})", self.inner.epoch)
+        write!(f, "Ledger(epoch {})", self.epoch())
     }
 }
 
@@ -126,9 +138,24 @@ impl Ledger {
         &self.inner.installation
     }
 
-    /// The lease epoch of this process: one more than that of the process before.
+    /// The lease epoch under which this process writes, greater than that of any start before. It changes where the lease was
+    /// lost: see [`Ledger::host_news`].
     pub fn epoch(&self) -> i64 {
-        self.inner.epoch
+        self.inner.lease.epoch()
+    }
+
+    /// For how long, from `boot_ms` on, a request of a step of `epoch` may wait for its first byte: `at_most_ms`, and never past
+    /// the lease.
+    ///
+    /// # Errors
+    /// The epoch is over, or the lease ends too soon to send anything.
+    pub fn send_within_ms(&self, step: Id, epoch: i64, boot_ms: i64, at_most_ms: u64) -> Result<u64> {
+        self.inner.lease.send_within_ms(step, epoch, boot_ms, at_most_ms)
+    }
+
+    /// What this host learns at its pulses; nothing where the ledger is its own alone.
+    pub fn host_news(&self) -> watch::Receiver<HostNews> {
+        self.inner.lease.news()
     }
 
     /// Waits until the ledger can no longer be trusted in this process, and says why. The host must then end at once.
@@ -143,8 +170,12 @@ impl Ledger {
 
     /// Carries out what was sent, then closes; commands sent later get `Closed`. Frees the lock.
     pub async fn close(&self) {
-        const END: &str = "UPDATE hosts SET ended_ms = $2 WHERE epoch = $1";
-        let (epoch, now_ms) = (self.inner.epoch, self.inner.clock.now_ms());
+        const END: &str = "UPDATE hosts SET ended_ms = $2 WHERE epoch = $1 AND ended_ms IS NULL";
+        // First, so that it does not take the end for a lost lease.
+        if let Some(pulse) = self.inner.pulse.get() {
+            pulse.abort();
+        }
+        let (epoch, now_ms) = (self.epoch(), self.inner.clock.now_ms());
         let ended = self.rare(move |mut conn| {
             Box::pin(async move {
                 conn.query(END, vec![Value::int(epoch), Value::int(now_ms)]).await?;
@@ -152,7 +183,7 @@ impl Ledger {
             })
         });
         if let Err(error) = ended.await {
-            tracing::warn!(%error, "the end of this process was not noted in the ledger; nothing depends on it");
+            tracing::warn!(%error, "the end of this process was not noted in the ledger; other hosts wait for its lease to end");
         }
         // Readers first: the last connection that goes moves the log into the file.
         self.inner.readers.close().await;
@@ -272,18 +303,18 @@ impl Ledger {
         let late = Arc::new(late);
         self.rare(move |mut conn| {
             let late = late.clone();
-            Box::pin(async move { decide::late_evidence(&mut conn, &late).await })
+            Box::pin(async move { late::append(&mut conn, &late).await })
         })
         .await
     }
 
-    /// Gives these runs, with all their steps, to this process's epoch where an older one holds them. Returns the runs
+    /// Gives these runs, with all their steps, to this process's epoch where one that has ended holds them. Returns the runs
     /// that this process owns now.
     pub async fn take_over(&self, runs: Vec<Id>) -> Result<Vec<Id>> {
-        let (epoch, runs) = (self.inner.epoch, Arc::new(runs));
+        let (epoch, runs) = (self.epoch(), Arc::new(runs));
         self.rare(move |mut conn| {
             let runs = runs.clone();
-            Box::pin(async move { decide::take_over(&mut conn, epoch, &runs).await })
+            Box::pin(async move { hosts::take_over(&mut conn, epoch, &runs).await })
         })
         .await
     }

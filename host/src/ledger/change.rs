@@ -5,8 +5,10 @@ use crate::flow::ContextItem;
 use oncegate_domain::evidence::Evidence;
 use oncegate_domain::id::Id;
 use oncegate_domain::key::EventKey;
+use oncegate_domain::outcome::Outcome;
 use oncegate_domain::run;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What a person does about a step in review.
@@ -117,6 +119,12 @@ pub struct LateEvidence {
     pub evidence: Evidence,
     /// Status of the answer.
     pub status: Option<u16>,
+    /// How the attempt ended. One that is confirmed counts as *found*.
+    pub outcome: Option<Outcome>,
+    /// What later steps would have read.
+    pub output: Option<Value>,
+    /// What a person would search for at the destination.
+    pub reference: Option<String>,
     /// When.
     pub at_ms: i64,
 }

@@ -63,7 +63,8 @@ impl From<DbError> for LedgerError {
             DbError::Unwritable(why) | DbError::Lost(why) => LedgerError::Unwritable(why),
             DbError::Constraint(why) => LedgerError::Invalid { what: "a row", why },
             DbError::Io(why) => LedgerError::Fatal(why),
-            DbError::InTheWay(why) | DbError::Other(why) => LedgerError::Database(why),
+            DbError::InTheWay(why) => LedgerError::InTheWay(why),
+            DbError::Other(why) => LedgerError::Database(why),
         }
     }
 }
@@ -118,7 +119,16 @@ impl Conn<'_> {
         }
     }
 
-    fn is_postgres(&self) -> bool {
+    /// Until the end of the transaction no other host starts: the tables and the numbers of epochs are made one host at a time.
+    pub(super) async fn hold_starts(&mut self) -> Result<(), DbError> {
+        match self.is_postgres() {
+            true => self.query(postgres::HOLD_STARTS, Vec::new()).await.map(drop),
+            // The lock of the data directory has seen to it.
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn is_postgres(&self) -> bool {
         match self {
             Conn::Writer(WriterConnection::Sqlite(_)) | Conn::Reader(Snapshot::Sqlite(_)) => false,
             Conn::Writer(WriterConnection::Postgres(_)) | Conn::Reader(Snapshot::Postgres(_)) => true,

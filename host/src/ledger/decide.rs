@@ -1,44 +1,18 @@
 //! What people do: decisions about review items, cancelling, and the trail of it. One transaction each.
 
 use super::accept::{INSERT_RUN, INSERT_STEP, NewRun, run_row, step_row};
-use super::batch::Template;
 use super::database::{Conn, Value};
 use super::fence::{self, Fence};
 use super::finish::{self, UPDATE_RUN, UPDATE_STEP};
+use super::hosts;
 use super::review::{self, Closing};
-use super::{AuditEntry, Cancel, ConflictDecision, ConflictRun, LateEvidence, PersonDecision, StepWrite};
+use super::{AuditEntry, Cancel, ConflictDecision, ConflictRun, PersonDecision, StepWrite};
 use super::{LedgerError, Result, new_id};
 use oncegate_domain::id::Id;
 use oncegate_domain::run;
 
-static TAKE_OVER: Template<2> = Template::update(
-    "steps",
-    &["run_id", "epoch"],
-    "epoch = v.epoch",
-    "steps.run_id = v.run_id AND steps.epoch < v.epoch",
-);
-static OWNED: Template<2> = Template::find(
-    "runs.id",
-    "runs",
-    &["run_id", "epoch"],
-    "runs.id = v.run_id AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run_id = v.run_id AND steps.epoch <> v.epoch)",
-);
-
-/// Moves runs that an older epoch holds to `epoch`. Never back: an older owner cannot take from a newer one.
-pub(super) async fn take_over(conn: &mut Conn<'_>, epoch: i64, runs: &[Id]) -> Result<Vec<Id>> {
-    let mut owned = Vec::with_capacity(runs.len());
-    for run in runs {
-        let row = || [Value::id(*run), Value::int(epoch)];
-        TAKE_OVER.change_one(conn, row()).await?;
-        if !OWNED.find_one(conn, row()).await?.is_empty() {
-            owned.push(*run);
-        }
-    }
-    Ok(owned)
-}
-
 /// A decision about a step.
-pub(super) async fn decide(conn: &mut Conn<'_>, epoch: i64, decision: &PersonDecision) -> Result<()> {
+pub(super) async fn decide(conn: &mut Conn<'_>, epoch: i64, decision: &PersonDecision) -> Result<i64> {
     let closing = Closing {
         at_ms: decision.at_ms,
         action: decision.action.as_str(),
@@ -61,12 +35,14 @@ pub(super) async fn decide(conn: &mut Conn<'_>, epoch: i64, decision: &PersonDec
     )
     .await?;
     let steps = std::iter::once(&decision.step).chain(&decision.others);
-    write_steps(conn, epoch, about.run, steps, decision.run_state, &closing).await?;
+    let owner = write_steps(conn, epoch, about.run, steps, decision.run_state, &closing).await?;
     let entry = entry(&closing, "review", about.run);
-    audit(conn, &entry).await
+    audit(conn, &entry).await?;
+    Ok(owner)
 }
 
-/// Writes steps for a person: fenced by their versions alone, for whoever owned the run, this process goes on with it.
+/// Writes steps for a person, fenced by their versions: people act at any host. Where the owner of the run has ended this
+/// process goes on with it; one that lives finds what has changed. Returns the owner's epoch.
 async fn write_steps<'a>(
     conn: &mut Conn<'_>,
     epoch: i64,
@@ -74,8 +50,13 @@ async fn write_steps<'a>(
     writes: impl Iterator<Item = &'a StepWrite>,
     state: Option<run::State>,
     closing: &Closing<'_>,
-) -> Result<()> {
-    take_over(conn, epoch, &[run]).await?;
+) -> Result<i64> {
+    hosts::take_over(conn, epoch, &[run]).await?;
+    let owner = hosts::owner(conn, run).await?;
+    let epoch = owner.ok_or_else(|| LedgerError::NotFound {
+        what: "run",
+        id: run.to_string(),
+    })?;
     for write in writes {
         let row = finish::update_row(write, epoch, closing.at_ms, 0);
         if !UPDATE_STEP.change_one(conn, row).await? {
@@ -94,7 +75,7 @@ async fn write_steps<'a>(
             .change_one(conn, finish::run_row(run, state, closing.at_ms))
             .await?;
     }
-    Ok(())
+    Ok(epoch)
 }
 
 fn entry(closing: &Closing<'_>, what: &str, subject: Id) -> AuditEntry {
@@ -108,7 +89,7 @@ fn entry(closing: &Closing<'_>, what: &str, subject: Id) -> AuditEntry {
 }
 
 /// Cancels what has not been sent.
-pub(super) async fn cancel(conn: &mut Conn<'_>, epoch: i64, cancel: &Cancel) -> Result<()> {
+pub(super) async fn cancel(conn: &mut Conn<'_>, epoch: i64, cancel: &Cancel) -> Result<i64> {
     let closing = Closing {
         at_ms: cancel.at_ms,
         action: "cancel",
@@ -117,7 +98,7 @@ pub(super) async fn cancel(conn: &mut Conn<'_>, epoch: i64, cancel: &Cancel) -> 
         stated_absent: false,
         new_run: None,
     };
-    write_steps(
+    let owner = write_steps(
         conn,
         epoch,
         cancel.run,
@@ -126,7 +107,8 @@ pub(super) async fn cancel(conn: &mut Conn<'_>, epoch: i64, cancel: &Cancel) -> 
         &closing,
     )
     .await?;
-    audit(conn, &entry(&closing, "run", cancel.run)).await
+    audit(conn, &entry(&closing, "run", cancel.run)).await?;
+    Ok(owner)
 }
 
 /// A decision about a conflicting event; the new run belongs to this process.
@@ -197,28 +179,6 @@ async fn run_event(conn: &mut Conn<'_>, epoch: i64, id: Id, event: Id, run: &Con
         let row = step_row(new_id(at_ms), id, run.flow_revision, epoch, at_ms, step);
         INSERT_STEP.change_one(conn, row).await?;
     }
-    Ok(())
-}
-
-/// Appends evidence to an attempt that was given up. A person who looks at the step must see it before deciding, so its
-/// open item gets a new version.
-pub(super) async fn late_evidence(conn: &mut Conn<'_>, late: &LateEvidence) -> Result<()> {
-    const APPEND: &str = "UPDATE attempts SET late_evidence = ?3, late_ms = ?4 WHERE step_id = ?1 AND number = ?2
-        RETURNING step_id";
-    const BUMP: &str = "UPDATE review_items SET version = version + 1
-        WHERE step_id = ?1 AND closed_ms IS NULL AND step_id IS NOT NULL";
-    let attempt = late.attempt;
-    let values = vec![
-        Value::id(attempt.step),
-        Value::number(attempt.number),
-        Value::json(&late.evidence),
-        Value::int(late.at_ms),
-    ];
-    if conn.query(APPEND, values).await?.is_empty() {
-        let id = format!("{}/{}", attempt.step, attempt.number);
-        return Err(LedgerError::NotFound { what: "attempt", id });
-    }
-    conn.query(BUMP, vec![Value::id(attempt.step)]).await?;
     Ok(())
 }
 

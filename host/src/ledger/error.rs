@@ -59,6 +59,13 @@ pub enum LedgerError {
         /// What there should be.
         wanted_mib: u64,
     },
+    /// The lease of this host ends too soon for anything to be sent under it: the database cannot be reached, or the host was
+    /// stopped. Nothing was recorded.
+    #[error("the lease of this host ends too soon to send anything; nothing was recorded, and it is tried again")]
+    LeaseEnds,
+    /// Others were in the way, again and again (a deadlock, a serialization failure): the command was rolled back.
+    #[error("others were in the way in the database ({0}); nothing was stored, it can be tried again")]
+    InTheWay(String),
     /// A statement failed for another reason; the command was rolled back.
     #[error("the ledger failed: {0}")]
     Database(String),
@@ -100,6 +107,8 @@ impl LedgerError {
             | Self::Corrupt { .. } => true,
             Self::Unwritable(_)
             | Self::NoRoom { .. }
+            | Self::LeaseEnds
+            | Self::InTheWay(_)
             | Self::Database(_)
             | Self::Fatal(_)
             | Self::Closed
@@ -111,7 +120,13 @@ impl LedgerError {
     pub fn is_unavailable(&self) -> bool {
         matches!(
             self,
-            Self::Unwritable(_) | Self::NoRoom { .. } | Self::Database(_) | Self::Fatal(_) | Self::Closed
+            Self::Unwritable(_)
+                | Self::NoRoom { .. }
+                | Self::LeaseEnds
+                | Self::InTheWay(_)
+                | Self::Database(_)
+                | Self::Fatal(_)
+                | Self::Closed
         )
     }
 }

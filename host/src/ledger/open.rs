@@ -1,16 +1,19 @@
 //! Opening: the data directory, the database in it or elsewhere, the tables, a new lease epoch, and the writer.
 
 use super::database::{Readers, WriterConnection};
+use super::hosts::Starting;
+use super::lease::{Lease, LeaseTerm};
 use super::space::{Room, Space};
 use super::store::Store;
 use super::writer::{COMMANDS_WAITING_MAX, Counters, Writer};
-use super::{Inner, Ledger, LedgerError, Result, place, postgres, schema, sqlite};
+use super::{Inner, Installation, Ledger, LedgerError, Result, identity, new_id, place, postgres, pulse, schema, sqlite};
 use crate::clock::SharedClock;
+use oncegate_domain::id::Id;
 use serde::Deserialize;
 use std::fs::File;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::{mpsc, watch};
 
 /// Which database holds the ledger.
@@ -81,6 +84,8 @@ pub struct Opening {
     pub database: Database,
     /// How much room there should be on the disk of the data directory, where the ledger is in it.
     pub room: Room,
+    /// For how long a lease of this host is given, where several may share the ledger.
+    pub lease: LeaseTerm,
 }
 
 /// How often the lock is asked for, and how far apart: a host that was told to stop may just be closing.
@@ -117,8 +122,8 @@ fn embedded(dir: &Path, room: Room) -> std::result::Result<Opened, String> {
     })
 }
 
-async fn on_server(url: &str) -> std::result::Result<Opened, String> {
-    let (connection, readers) = postgres::open(url).await?;
+async fn on_server(url: &str, host: Id) -> std::result::Result<Opened, String> {
+    let (connection, readers) = postgres::open(url, host).await?;
     Ok(Opened {
         store: Store::Server(connection.is_away()),
         connection: WriterConnection::Postgres(Box::new(connection)),
@@ -141,29 +146,31 @@ impl Ledger {
         };
         place::prepare(dir).map_err(refuse)?;
         let lock = take_lock(dir).await.map_err(refuse)?;
+        let host = identity::of(dir, new_id(clock.now_ms())).map_err(refuse)?;
         let opened = match &opening.database {
             Database::Embedded => embedded(dir, opening.room),
-            Database::Postgres(url) => on_server(url).await,
+            Database::Postgres(url) => on_server(url, host).await,
         };
         let Opened {
             mut connection,
             readers,
             store,
         } = opened.map_err(refuse)?;
-        let now_ms = clock.now_ms();
-        let begun = async {
-            schema::migrate(&mut connection, now_ms).await?;
-            schema::begin_epoch(&mut connection, now_ms).await
+        let starting = Starting {
+            host: host.to_string(),
+            term: opening.lease,
         };
-        let begun = begun.await.map_err(|error| refuse(store.explain(error.to_string())));
-        let (installation, epoch) = begun?;
+        let begun = begin(&mut connection, &starting, &clock).await;
+        let begun = begun.map_err(|error| refuse(store.explain(error.to_string())));
+        let (installation, lease) = begun?;
+        let lease = Arc::new(lease);
         let (queue, commands) = mpsc::channel(COMMANDS_WAITING_MAX);
         let failed = watch::Sender::new(None);
         let counters = Arc::new(Counters::default());
         let writer = Writer {
             connection,
             queue: commands,
-            epoch,
+            lease: Arc::clone(&lease),
             counters: counters.clone(),
             store: store.clone(),
             failed: failed.clone(),
@@ -172,18 +179,40 @@ impl Ledger {
         let no_thread = |error: std::io::Error| refuse(format!("its writer cannot be started: {error}"));
         writer.start().map_err(no_thread)?;
         store.keep_looking();
-        Ok(Ledger {
-            inner: Arc::new(Inner {
-                installation,
-                epoch,
-                clock,
-                queue,
-                readers,
-                counters,
-                counted: tokio::sync::Mutex::default(),
-                store,
-                failed,
-            }),
-        })
+        let inner = Arc::new(Inner {
+            installation,
+            host: starting.host.clone(),
+            lease,
+            pulse: OnceLock::new(),
+            clock,
+            queue,
+            readers,
+            counters,
+            counted: tokio::sync::Mutex::default(),
+            store,
+            failed,
+        });
+        if let Database::Postgres(_) = &opening.database {
+            let beating = tokio::spawn(pulse::keep(Arc::downgrade(&inner), starting));
+            inner.pulse.get_or_init(|| beating.abort_handle());
+        }
+        Ok(Ledger { inner })
     }
+}
+
+/// Makes the tables and begins an epoch. Where several share the ledger its time is the database's, and the epoch has a lease.
+async fn begin(
+    connection: &mut WriterConnection,
+    starting: &Starting,
+    clock: &SharedClock,
+) -> Result<(Installation, Lease)> {
+    let is_shared = connection.conn().is_postgres();
+    if is_shared {
+        clock.follow(postgres::hosts::now_ms(&mut connection.conn()).await?);
+    }
+    schema::migrate(connection, clock.now_ms()).await?;
+    let asked_boot_ms = clock.boot_ms();
+    let (installation, epoch) = schema::begin_epoch(connection, starting, clock.now_ms()).await?;
+    let until_boot_ms = asked_boot_ms.saturating_add_unsigned(starting.term.ms);
+    Ok((installation, Lease::new(epoch, is_shared.then_some(until_boot_ms))))
 }

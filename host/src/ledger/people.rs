@@ -5,10 +5,11 @@ use super::*;
 
 /// Commands of people.
 impl Ledger {
-    /// Decides about a step in review: compare-and-set on the item's version, else `Stale`. The run's steps go to this
-    /// process's epoch, so that the executor may go on at once.
-    pub async fn decide(&self, decision: PersonDecision) -> Result<()> {
-        let input = (self.inner.epoch, decision);
+    /// Decides about a step in review: compare-and-set on the item's version, else `Stale`. Where the owner of the run has
+    /// ended it goes to this process's epoch, so that the executor may go on at once; an owner that lives keeps it. Returns
+    /// the epoch of the owner.
+    pub async fn decide(&self, decision: PersonDecision) -> Result<i64> {
+        let input = (self.epoch(), decision);
         self.rare_with(input, |mut conn, input| {
             Box::pin(async move { decide::decide(&mut conn, input.0, &input.1).await })
         })
@@ -17,16 +18,16 @@ impl Ledger {
 
     /// Decides about a conflicting event; returns the new run if there is one.
     pub async fn decide_conflict(&self, decision: ConflictDecision) -> Result<Option<Id>> {
-        let input = (self.inner.epoch, decision);
+        let input = (self.epoch(), decision);
         self.rare_with(input, |mut conn, input| {
             Box::pin(async move { decide::decide_conflict(&mut conn, input.0, &input.1).await })
         })
         .await
     }
 
-    /// Cancels a run; open review items of steps that leave review are closed.
-    pub async fn cancel(&self, cancel: Cancel) -> Result<()> {
-        let input = (self.inner.epoch, cancel);
+    /// Cancels a run; open review items of steps that leave review are closed. Returns the epoch of the owner.
+    pub async fn cancel(&self, cancel: Cancel) -> Result<i64> {
+        let input = (self.epoch(), cancel);
         self.rare_with(input, |mut conn, input| {
             Box::pin(async move { decide::cancel(&mut conn, input.0, &input.1).await })
         })

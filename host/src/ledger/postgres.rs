@@ -2,6 +2,7 @@
 //! bound and read.
 
 mod columns;
+pub(super) mod hosts;
 mod reader;
 mod scratch;
 mod server;
@@ -16,6 +17,7 @@ pub(super) use writer::WriterConnection;
 
 use super::database::{DbError, Sql, Value};
 use super::rows::{Cell, Row};
+use oncegate_domain::id::Id;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
 use sqlx::{Arguments, AssertSqlSafe, ConnectOptions, PgConnection, Row as _, TypeInfo, ValueRef};
 use std::borrow::Cow;
@@ -29,8 +31,11 @@ pub(super) const EVENTS_EVER: &str = "SELECT COUNT(*) FROM events";
 /// The same.
 pub(super) const RUNS_EVER: &str = "SELECT COUNT(*) FROM runs";
 
-/// Connects the writer and its readers to the database that `url` names.
-pub(super) async fn open(url: &str) -> Result<(WriterConnection, Readers), String> {
+/// Waits for its turn to start, and keeps it until the end of the transaction. The number is the letters `ogstarts`.
+pub(super) const HOLD_STARTS: &str = "SELECT pg_advisory_xact_lock(8027511804499489907)::text";
+
+/// Connects the writer and its readers to the database that `url` names, for the host of this id.
+pub(super) async fn open(url: &str, host: Id) -> Result<(WriterConnection, Readers), String> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|error| format!("the address of the database is not understood: {error}"))?
         .application_name("oncegate")
@@ -38,7 +43,7 @@ pub(super) async fn open(url: &str) -> Result<(WriterConnection, Readers), Strin
         // A COMMIT that is answered is on the disk, whatever the server's own default is.
         .options([("synchronous_commit", "on")])
         .disable_statement_logging();
-    let writer = WriterConnection::open(options.clone()).await?;
+    let writer = WriterConnection::open(options.clone(), host).await?;
     Ok((writer, Readers::of(options)))
 }
 
@@ -119,8 +124,9 @@ impl DbError {
     /// By SQLSTATE, see <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
     fn of_state(state: &str, text: String) -> Self {
         match (state.get(..2).unwrap_or_default(), state) {
-            // Serialization failure, deadlock; a lock that was not given in time.
-            ("40", _) | (_, "55P03") => DbError::InTheWay(text),
+            // Serialization failure, deadlock; a lock that was not given in time; a unique value that another host took at
+            // the same moment: the second look finds it.
+            ("40", _) | (_, "55P03" | "23505") => DbError::InTheWay(text),
             ("23", _) => DbError::Constraint(text),
             // A COMMIT whose row this is: nothing was written. Insufficient resources (disk full, too many connections), a
             // server that only reads.

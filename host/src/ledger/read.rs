@@ -219,6 +219,8 @@ pub struct DueStep {
     pub due_ms: i64,
     /// Whose lease.
     pub epoch: i64,
+    /// Counts the changes of its row.
+    pub version: i64,
 }
 
 impl DueStep {
@@ -302,6 +304,8 @@ pub struct StoredIntent {
     pub send_by_boot_ms: i64,
     /// The epoch that wrote it.
     pub epoch: i64,
+    /// Another host wrote it, not merely another start of this one.
+    pub by_other_host: bool,
     /// Where it went.
     pub place: Place,
     /// The action called.
@@ -314,6 +318,17 @@ pub struct StoredIntent {
     pub request: StoredRequest,
     /// What the host saw; `None`: no evidence was stored.
     pub evidence: Option<Evidence>,
+}
+
+/// Late evidence that the effect of a step exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LateFound {
+    /// Of which attempt.
+    pub number: u32,
+    /// What later steps read.
+    pub output: Option<Value>,
+    /// What a person would search for at the destination.
+    pub reference: Option<String>,
 }
 
 /// An attempt as stored.

@@ -17,10 +17,16 @@ impl Ledger {
 
     /// The recorded intent of a step with the highest number; `None`: nothing was ever about to be sent.
     pub async fn last_intent(&self, step: Id) -> Result<Option<StoredIntent>> {
-        self.noted(due::last_intent(&mut self.snapshot().await?.conn(), step).await)
+        self.noted(due::last_intent(&mut self.snapshot().await?.conn(), &self.inner.host, step).await)
     }
 
-    /// Steps of a connection that are due by then, oldest first, whoever owns them. Reads only unfinished work.
+    /// Late evidence that the effect of a step exists.
+    pub async fn late_found(&self, step: Id) -> Result<Option<LateFound>> {
+        self.noted(late::found(&mut self.snapshot().await?.conn(), step).await)
+    }
+
+    /// Steps of a connection that are due by then, oldest first, of this host and of those that have ended. Reads only
+    /// unfinished work.
     pub async fn due_steps(
         &self,
         connection: &str,
@@ -28,22 +34,25 @@ impl Ledger {
         after: Option<DueCursor>,
         limit: u32,
     ) -> Result<Vec<DueStep>> {
-        self.noted(due::due(&mut self.snapshot().await?.conn(), connection, until_ms, after, limit).await)
+        let epoch = self.epoch();
+        self.noted(due::due(&mut self.snapshot().await?.conn(), epoch, connection, until_ms, after, limit).await)
     }
 
     /// Steps of a connection that wait until after `now_ms` because it was found to be blocked or away, soonest first, a page
     /// of [`PAGE_ITEMS_MAX`].
     pub async fn waiting_steps(&self, connection: &str, now_ms: i64, after: Option<DueCursor>) -> Result<Vec<DueStep>> {
-        self.noted(due::waiting(&mut self.snapshot().await?.conn(), connection, now_ms, after).await)
+        let epoch = self.epoch();
+        self.noted(due::waiting(&mut self.snapshot().await?.conn(), epoch, connection, now_ms, after).await)
     }
 
     /// The connections that have unfinished steps with a due time, each with the earliest. (A step without one waits for a
     /// predecessor or a person.)
     pub async fn backlogs(&self) -> Result<Vec<(String, i64)>> {
-        self.noted(due::backlogs(&mut self.snapshot().await?.conn()).await)
+        let epoch = self.epoch();
+        self.noted(due::backlogs(&mut self.snapshot().await?.conn(), epoch).await)
     }
 
-    /// Steps that were under way when the host stopped, oldest first: each has an intent without an end.
+    /// Steps that were under way when their host ended, oldest first: each has an intent without an end.
     pub async fn under_way(&self, after: Option<Id>, limit: u32) -> Result<Vec<UnderWay>> {
         self.noted(due::under_way(&mut self.snapshot().await?.conn(), after, limit).await)
     }

@@ -1,13 +1,37 @@
 //! The tables: migrations in order, each run once, in a transaction of its own. A ledger from a newer version is refused.
 
 use super::database::{Value, WriterConnection};
+use super::hosts::{self, Starting};
 use super::rows::Row;
 use super::{Installation, LedgerError, Result, new_id, random};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::InstallationSecret;
 
+/// One step from a version to the next.
+pub(super) struct Migration {
+    /// Run on every database.
+    pub everywhere: &'static str,
+    /// Run after it on PostgreSQL alone; may be empty.
+    pub on_postgres: &'static str,
+}
+
+/// One that is the same on every database.
+const fn everywhere(text: &'static str) -> Migration {
+    Migration {
+        everywhere: text,
+        on_postgres: "",
+    }
+}
+
 /// Every migration, oldest first. Released ones are never changed.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    everywhere(include_str!("migrations/0001.sql")),
+    everywhere(include_str!("migrations/0002.sql")),
+    Migration {
+        everywhere: include_str!("migrations/0003.sql"),
+        on_postgres: include_str!("migrations/0003.postgres.sql"),
+    },
+];
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied_ms BIGINT NOT NULL)";
 
@@ -26,6 +50,8 @@ pub(super) async fn migrate(connection: &mut WriterConnection, now_ms: i64) -> R
 
 async fn migrate_within(connection: &mut WriterConnection, now_ms: i64) -> Result<()> {
     let mut conn = connection.conn();
+    // Of hosts that start together one makes the tables, and the others find them.
+    conn.hold_starts().await?;
     conn.query(VERSIONS, Vec::new()).await?;
     let rows = conn
         .query("SELECT COALESCE(MAX(version), 0) FROM migrations", Vec::new())
@@ -41,8 +67,11 @@ async fn migrate_within(connection: &mut WriterConnection, now_ms: i64) -> Resul
             why,
         });
     }
-    for (place, text) in MIGRATIONS.iter().enumerate().skip(version) {
-        conn.script(text).await?;
+    for (place, migration) in MIGRATIONS.iter().enumerate().skip(version) {
+        conn.script(migration.everywhere).await?;
+        if conn.is_postgres() && !migration.on_postgres.is_empty() {
+            conn.script(migration.on_postgres).await?;
+        }
         let values = vec![Value::int(place as i64 + 1), Value::int(now_ms)];
         conn.query("INSERT INTO migrations (version, applied_ms) VALUES (?1, ?2)", values)
             .await?;
@@ -51,15 +80,18 @@ async fn migrate_within(connection: &mut WriterConnection, now_ms: i64) -> Resul
 }
 
 /// Makes the installation at the first start, and begins a new epoch at every start.
-pub(super) async fn begin_epoch(connection: &mut WriterConnection, now_ms: i64) -> Result<(Installation, i64)> {
+pub(super) async fn begin_epoch(
+    connection: &mut WriterConnection,
+    starting: &Starting,
+    now_ms: i64,
+) -> Result<(Installation, i64)> {
     const MAKE: &str = "INSERT INTO installation (one, id, secret, incarnation, position, created_ms)
         VALUES (1, ?1, ?2, 1, 0, ?3) ON CONFLICT (one) DO NOTHING";
-    const BEGIN: &str = "INSERT INTO hosts (epoch, name, started_ms)
-        SELECT COALESCE(MAX(epoch), 0) + 1, ?1, ?2 FROM hosts RETURNING epoch";
     let id: Id = new_id(now_ms);
     let secret: [u8; 32] = random();
     connection.begin().await?;
     let mut conn = connection.conn();
+    conn.hold_starts().await?;
     conn.query(MAKE, vec![Value::id(id), Value::bytes(&secret), Value::int(now_ms)])
         .await?;
     let rows = conn
@@ -72,13 +104,12 @@ pub(super) async fn begin_epoch(connection: &mut WriterConnection, now_ms: i64) 
             incarnation: row.int()?,
         })
     })?;
-    let rows = conn.query(BEGIN, vec![Value::text("host"), Value::int(now_ms)]).await?;
-    let epoch = first(rows, "hosts")?.decode("hosts", Row::int)?;
+    let epoch = hosts::begin(&mut conn, starting, now_ms).await?;
     connection.commit().await?;
     Ok((installation, epoch))
 }
 
-fn first(rows: Vec<Row>, table: &'static str) -> Result<Row> {
+pub(super) fn first(rows: Vec<Row>, table: &'static str) -> Result<Row> {
     let missing = || LedgerError::Corrupt {
         table,
         id: String::new(),

@@ -3,6 +3,7 @@
 
 use super::command::{Command, Done};
 use super::database::{DbError, WriterConnection};
+use super::lease::Lease;
 use super::rounds::{Round, rounds};
 use super::store::Store;
 use super::{LedgerError, Result, WriterCounts, accept, finish, intend};
@@ -19,6 +20,10 @@ const COMMANDS_PER_COMMIT_MAX: usize = 256;
 /// How often, and how long each time, the writer waits while it knows that others are about to send.
 const LINGERS_MAX: usize = 8;
 const LINGER: Duration = Duration::from_micros(50);
+
+/// How often a group is written again while others are in its way, and after which pause, the first time.
+const TRIES_IN_THE_WAY_MAX: u32 = 4;
+const PAUSE_IN_THE_WAY: Duration = Duration::from_millis(4);
 
 /// What the writer did, for the outside.
 #[derive(Debug, Default)]
@@ -42,7 +47,7 @@ impl Counters {
 pub(super) struct Writer {
     pub connection: WriterConnection,
     pub queue: mpsc::Receiver<Command>,
-    pub epoch: i64,
+    pub lease: Arc<Lease>,
     pub counters: Arc<Counters>,
     pub store: Store,
     /// Told why, once, when the ledger can no longer be trusted in this process.
@@ -128,7 +133,7 @@ impl Writer {
             return Ok(());
         }
         self.counters.commands.fetch_add(group.len() as u64, Ordering::Relaxed);
-        let mut written = self.write(&mut group).await;
+        let mut written = self.write_until_free(&mut group).await;
         if let Err(error @ LedgerError::Unwritable(_)) = &written
             && self.store.give_up_reserve()
         {
@@ -170,7 +175,7 @@ impl Writer {
             }
             let mut alone = vec![command];
             let verdict = self
-                .write(&mut alone)
+                .write_until_free(&mut alone)
                 .await
                 .and_then(|mut verdicts| match verdicts.pop() {
                     Some(verdict) => verdict,
@@ -184,6 +189,23 @@ impl Writer {
             }
         }
         fatal.map_or(Ok(()), Err)
+    }
+
+    /// Writes a group, again and again while others are in the way (a deadlock, a key that is taken at this moment): they are
+    /// gone in a moment, and only then is it told what the rows say now.
+    async fn write_until_free(&mut self, group: &mut [Command]) -> Result<Vec<Result<Done>>> {
+        for tries in 1..=TRIES_IN_THE_WAY_MAX {
+            match self.write(group).await {
+                Err(LedgerError::InTheWay(why)) => {
+                    tracing::debug!(why, tries, "others were in the way of a group; it is written again");
+                    // Not together with the one that was in the way.
+                    let pause = PAUSE_IN_THE_WAY.mul_f64(f64::from(tries) * rand::random_range(0.5..=1.5));
+                    tokio::time::sleep(pause).await;
+                }
+                written => return written,
+            }
+        }
+        self.write(group).await
     }
 
     /// Writes a group in one transaction. `Err`: nothing of it was stored, unless it is fatal.
@@ -200,7 +222,7 @@ impl Writer {
                 Err(DbError::Unwritable(why)) => LedgerError::Unwritable(why),
                 // A database behind a connection was asked, and said that it stored nothing.
                 Err(DbError::Lost(why)) => LedgerError::Unwritable(why),
-                Err(DbError::InTheWay(why)) => LedgerError::Database(why),
+                Err(DbError::InTheWay(why)) => LedgerError::InTheWay(why),
                 Err(DbError::Other(why)) if why.contains("locked") => LedgerError::Database(why),
                 Err(error) => LedgerError::Fatal(format!("a COMMIT ended in {error:?}: its fate is unclear")),
             },
@@ -250,7 +272,7 @@ impl Writer {
         }
         let mut conn = self.connection.conn();
         let (at, accepts): (Vec<_>, Vec<_>) = accepts.into_iter().unzip();
-        let done = accept::apply(&mut conn, self.epoch, &accepts).await?;
+        let done = accept::apply(&mut conn, self.lease.epoch(), &accepts).await?;
         at.iter()
             .zip(done)
             .for_each(|(at, done)| verdicts[*at] = Some(Ok(Done::Accepted(done))));

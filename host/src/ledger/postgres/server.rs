@@ -3,12 +3,14 @@
 use super::{Sql, Value, query};
 use crate::ledger::database::DbError;
 use crate::ledger::rows::Row;
+use oncegate_domain::id::Id;
 use sqlx::PgConnection;
 
 /// Older ones are not tested any more.
 const VERSION_MIN: i64 = 150_000;
-/// Of the advisory lock that the one host of a database holds: the letters of the name.
-const LOCK: i64 = 0x006f_6e63_6567_6174;
+/// Of the advisory lock that all hosts of a database share: the letters of the name. A host of a version that worked alone
+/// takes it for itself.
+const SHARED: i64 = 0x006f_6e63_6567_6174;
 
 /// What a server says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,12 +51,53 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<(), DbError> 
     Ok(())
 }
 
-/// Takes the lock that keeps a second host away. It is free again when the session ends.
-pub(super) async fn lock(connection: &mut PgConnection) -> Result<bool, DbError> {
-    const TAKE: &str = "SELECT CASE WHEN pg_try_advisory_lock(?1) THEN 1::bigint ELSE 0::bigint END";
-    let rows = query(connection, &Sql::Fixed(TAKE), vec![Value::int(LOCK)]).await?;
+/// Why a host may not work on a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// A host of an older version works on it, which has to be alone.
+    Alone,
+    /// Another process has the identity of this host.
+    Identity,
+}
+
+impl Taken {
+    pub(super) fn why(self) -> String {
+        match self {
+            Taken::Alone => "a host of an older version works on this database, and that one must be alone; stop it first".into(),
+            Taken::Identity => {
+                "another process works on this database with the identity of this data directory (the file `host` in it): a \
+                 second process, or a copy of the directory. Stop that one, or remove the file from the copy"
+                    .into()
+            }
+        }
+    }
+}
+
+/// Takes the locks of a host: one that all share, and one on its own identity, so that nobody else has it. They are free
+/// again when the session ends.
+pub(super) async fn lock(connection: &mut PgConnection, host: Id) -> Result<Result<(), Taken>, DbError> {
+    const SHARE: &str = "SELECT CASE WHEN pg_try_advisory_lock_shared(?1) THEN 1::bigint ELSE 0::bigint END";
+    const OWN: &str = "SELECT CASE WHEN pg_try_advisory_lock(?1) THEN 1::bigint ELSE 0::bigint END";
+    if !try_lock(connection, SHARE, SHARED).await? {
+        return Ok(Err(Taken::Alone));
+    }
+    match try_lock(connection, OWN, number_of(host)).await? {
+        true => Ok(Ok(())),
+        false => Ok(Err(Taken::Identity)),
+    }
+}
+
+async fn try_lock(connection: &mut PgConnection, text: &'static str, number: i64) -> Result<bool, DbError> {
+    let rows = query(connection, &Sql::Fixed(text), vec![Value::int(number)]).await?;
     let taken = rows.into_iter().next().map(|row| row.decode("locks", Row::flag));
     Ok(matches!(taken, Some(Ok(true))))
+}
+
+/// The random half of an id.
+fn number_of(host: Id) -> i64 {
+    let bytes = host.to_bytes();
+    let (_, random) = bytes.split_at(8);
+    random.iter().fold(0, |number, byte| (number << 8) | i64::from(*byte))
 }
 
 /// A session, told apart from a later one whose process has the same number.

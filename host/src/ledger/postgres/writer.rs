@@ -5,6 +5,7 @@ use super::{Columns, Sql, Value, db_error, query};
 use crate::clock;
 use crate::ledger::database::DbError;
 use crate::ledger::rows::Row;
+use oncegate_domain::id::Id;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 use std::sync::Arc;
@@ -18,12 +19,13 @@ const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_LONGEST: Duration = Duration::from_secs(2);
 /// A server that takes longer for one statement is as good as away.
 const STATEMENT_MAX: Duration = Duration::from_secs(15);
-/// How often the lock is asked for at a start: the host before may just be closing.
+/// How often the locks are asked for at a start: the process before may just be closing.
 const LOCK_TRIES_MAX: u32 = 20;
 
 /// See the module's words.
 pub(in crate::ledger) struct WriterConnection {
     options: PgConnectOptions,
+    host: Id,
     /// `None`: lost.
     connection: Option<PgConnection>,
     /// The session of the connection, or of the one before.
@@ -37,9 +39,10 @@ pub(in crate::ledger) struct WriterConnection {
 }
 
 impl WriterConnection {
-    pub(super) async fn open(options: PgConnectOptions) -> Result<Self, String> {
+    pub(super) async fn open(options: PgConnectOptions, host: Id) -> Result<Self, String> {
         let mut writer = WriterConnection {
             options,
+            host,
             connection: None,
             session: None,
             transaction: None,
@@ -64,16 +67,18 @@ impl WriterConnection {
                 // The server may not have noticed yet that it is gone, and would keep its lock and its transaction for it.
                 before.end(&mut connection).await?;
             }
-            for _ in 0..LOCK_TRIES_MAX {
-                if server::lock(&mut connection).await? {
-                    let session = Session::of(&mut connection).await?;
-                    return Ok((connection, session));
+            let mut tries = 0;
+            loop {
+                match server::lock(&mut connection, self.host).await? {
+                    Ok(()) => {
+                        let session = Session::of(&mut connection).await?;
+                        return Ok((connection, session));
+                    }
+                    Err(taken) if tries >= LOCK_TRIES_MAX => return Err(DbError::Unwritable(taken.why())),
+                    Err(_) => tries += 1,
                 }
                 tokio::time::sleep(PAUSE_FIRST).await;
             }
-            Err(DbError::Unwritable(
-                "another host works on this database; stop it first, or give this one a database of its own".into(),
-            ))
         };
         match tokio::time::timeout(CONNECT_MAX, connecting).await {
             Ok(connected) => connected,

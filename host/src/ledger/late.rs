@@ -1,0 +1,59 @@
+//! Evidence that comes after its attempt was given up: its owner had lost its lease. It changes no state, whoever is about to
+//! ask, to send again or to call a person reads it first.
+
+use super::database::{Conn, Value};
+use super::rows::Row;
+use super::{LateEvidence, LateFound, LedgerError, Result};
+use oncegate_domain::id::Id;
+use oncegate_domain::outcome::{Outcome, Proof};
+
+pub(super) const FOUND: &str = "SELECT number, late_outcome, late_output, late_reference FROM attempts
+    WHERE step_id = ?1 AND late_outcome IS NOT NULL ORDER BY number DESC";
+
+/// Appends evidence to an attempt that was given up. A person who looks at the step must see it before deciding, so its
+/// open item gets a new version.
+pub(super) async fn append(conn: &mut Conn<'_>, late: &LateEvidence) -> Result<()> {
+    const APPEND: &str = "UPDATE attempts SET late_evidence = ?3, late_ms = ?4, late_outcome = ?5, late_output = ?6,
+          late_reference = ?7
+        WHERE step_id = ?1 AND number = ?2 RETURNING step_id";
+    const BUMP: &str = "UPDATE review_items SET version = version + 1
+        WHERE step_id = ?1 AND closed_ms IS NULL AND step_id IS NOT NULL";
+    let attempt = late.attempt;
+    let values = vec![
+        Value::id(attempt.step),
+        Value::number(attempt.number),
+        Value::json(&late.evidence),
+        Value::int(late.at_ms),
+        Value::opt_json(late.outcome.as_ref()),
+        Value::opt_json(late.output.as_ref()),
+        Value::opt_text(late.reference.as_deref()),
+    ];
+    if conn.query(APPEND, values).await?.is_empty() {
+        let id = format!("{}/{}", attempt.step, attempt.number);
+        return Err(LedgerError::NotFound { what: "attempt", id });
+    }
+    conn.query(BUMP, vec![Value::id(attempt.step)]).await?;
+    Ok(())
+}
+
+/// Late evidence that the effect of a step exists.
+pub(super) async fn found(conn: &mut Conn<'_>, step: Id) -> Result<Option<LateFound>> {
+    for row in conn.query(FOUND, vec![Value::id(step)]).await? {
+        let (outcome, found) = row.decode("attempts", |row: &mut Row| {
+            let number = row.small()?;
+            let outcome: Option<Outcome> = row.opt_json()?;
+            let found = LateFound {
+                number,
+                output: row.opt_json()?,
+                reference: row.opt_text()?,
+            };
+            Ok((outcome, found))
+        })?;
+        match outcome {
+            Some(Outcome::Confirmed(Proof::Answered(_) | Proof::FoundAlreadyThere)) => return Ok(Some(found)),
+            Some(Outcome::Confirmed(Proof::Accepted) | Outcome::Refused(_) | Outcome::Unsent | Outcome::Unknown)
+            | None => {}
+        }
+    }
+    Ok(None)
+}
