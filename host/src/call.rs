@@ -15,7 +15,7 @@ use crate::credentials::Secrets;
 use crate::egress::{Egress, Outgoing};
 use crate::executor::{Consent, Delivery, Executor, Parts, Trial, Wanted};
 use crate::flow::{ContentEncoding, RawBody};
-use crate::ledger::{Database, Ledger, Opening, Room};
+use crate::ledger::{Database, LeaseTerm, Ledger, Opening, Room};
 use crate::runtime::{GuestDoubt, Runtime, RuntimeLimits};
 use anyhow::Context;
 use oncegate_domain::doubt::Effect;
@@ -38,6 +38,7 @@ const OPENING: Opening = Opening {
         free_bytes_min: 4 << 20,
         reserve_bytes: 1 << 20,
     },
+    lease: LeaseTerm::USUAL,
 };
 /// Who waits longer is told what for.
 const READY_SOON: Duration = Duration::from_secs(3);

@@ -2,7 +2,7 @@
 //! missing.
 
 use crate::egress::Resolver;
-use crate::ledger::{Database, Room};
+use crate::ledger::{Database, LeaseTerm, Room};
 use oncegate_domain::limits::EVENT_BODY_BYTES_MAX;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
@@ -23,6 +23,8 @@ pub struct Config {
     pub trusted_proxies: Vec<IpAddr>,
     /// Which database holds the ledger; SQLite in the data directory unless told otherwise.
     pub database: Database,
+    /// How this host shares the ledger with others.
+    pub hosts: Hosts,
     /// How much this host takes on.
     pub limits: Limits,
     /// Where compiled connectors are kept; `None`: `DATA/cache`. Not of the file: for hosts that a command starts for a
@@ -32,6 +34,28 @@ pub struct Config {
     /// Who turns the names of destinations into addresses. Not of the file either.
     #[serde(skip)]
     pub resolver: Resolver,
+}
+
+/// Several hosts on one ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Hosts {
+    /// For how long this host's lease is given, in milliseconds. Others take its work when it was not renewed for so long.
+    pub lease_ms: u64,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self {
+            lease_ms: LeaseTerm::default().ms,
+        }
+    }
+}
+
+impl Hosts {
+    fn bounds(&self) -> [(&'static str, u64, u64, u64); 1] {
+        [("lease_ms", self.lease_ms, 2_000, 600_000)]
+    }
 }
 
 /// What one host takes on at once.
@@ -67,6 +91,7 @@ impl Default for Config {
             public_url: None,
             trusted_proxies: Vec::new(),
             database: Database::Embedded,
+            hosts: Hosts::default(),
             limits: Limits::default(),
             cache: None,
             resolver: Resolver::System,
@@ -153,10 +178,12 @@ pub enum ConfigError {
         source: toml::de::Error,
     },
     /// A limit that no host can keep, or under which it would do nothing.
-    #[error("{}: limits.{name} is {value}; write a whole number from {min} to {max}", path.display())]
+    #[error("{}: {section}.{name} is {value}; write a whole number from {min} to {max}", path.display())]
     Limit {
         /// The file.
         path: PathBuf,
+        /// In which part of the file.
+        section: &'static str,
         /// Which limit.
         name: &'static str,
         /// What stands there.
@@ -201,11 +228,14 @@ impl Config {
             path: path.to_owned(),
             source,
         })?;
-        for (name, value, min, max) in config.limits.bounds() {
+        let limits = config.limits.bounds().map(|bounds| ("limits", bounds));
+        let hosts = config.hosts.bounds().map(|bounds| ("hosts", bounds));
+        for (section, (name, value, min, max)) in limits.into_iter().chain(hosts) {
             if !(min..=max).contains(&value) {
                 let path = path.to_owned();
                 return Err(ConfigError::Limit {
                     path,
+                    section,
                     name,
                     value,
                     min,
@@ -278,6 +308,15 @@ mod tests {
         for (name, default, ..) in Limits::default().bounds() {
             assert!(page.contains(&format!("| `{name}` | {default} |")), "{name}");
         }
+    }
+
+    #[test]
+    fn a_lease_is_neither_too_short_to_be_renewed_nor_too_long_to_wait_for() {
+        let lease = |ms: u64| parse(&format!("[hosts]\nlease_ms = {ms}"));
+        assert!(lease(2_000).is_ok() && lease(600_000).is_ok());
+        assert!(lease(1_999).unwrap_err().contains("hosts.lease_ms is 1999"));
+        assert!(lease(600_001).is_err());
+        assert_eq!(Config::default().hosts.lease_ms, 15_000);
     }
 
     #[test]

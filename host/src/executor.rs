@@ -11,6 +11,7 @@ mod doubt;
 mod grant;
 pub mod intake;
 mod journal;
+mod late;
 pub mod live;
 mod mission;
 mod news;
@@ -22,6 +23,7 @@ mod scheduler;
 mod settle;
 mod signing;
 mod succession;
+mod taking_over;
 mod tape;
 mod trial;
 mod waiting;
@@ -114,6 +116,7 @@ impl Executor {
             );
         }
         shared.tasks.spawn(Arc::clone(&shared).keep_reading());
+        shared.tasks.spawn(Arc::clone(&shared).keep_taking_over());
         Ok(Self { shared })
     }
 
@@ -241,13 +244,16 @@ impl Shared {
         rand::random_range(-1.0..=1.0)
     }
 
-    /// The cell of a run, read from the ledger if it is not in memory; `None`: there is no such run, or an older owner
-    /// still holds it.
+    /// The cell of a run, read from the ledger if it is not in memory; `None`: there is no such run. Where another host that
+    /// lives owns it, this is a look at it and no more: nobody works on it here.
     async fn cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
-        if self.live.get(run).is_none() {
-            self.ledger.take_over(vec![run]).await?;
+        if let Some(cell) = self.live.get(run) {
+            return Ok(Some(cell));
         }
-        self.own_cell(run).await
+        match self.ledger.take_over(vec![run]).await?.is_empty() {
+            false => self.own_cell(run).await,
+            true => self.foreign_cell(run).await,
+        }
     }
 
     /// The gate of a connection as it is in force; `None`: there is none of this name.

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::credentials::Secrets;
 use crate::egress::Egress;
 use crate::executor::{Abandoned, Executor, Parts};
-use crate::ledger::{Ledger, LedgerError, NewToken, Opening, Room};
+use crate::ledger::{LeaseTerm, Ledger, LedgerError, NewToken, Opening, Room};
 use crate::runtime::{Runtime, RuntimeError, RuntimeLimits};
 use crate::triggers::{self, Hooks, HooksLimits};
 use axum::Router;
@@ -107,6 +107,9 @@ impl Host {
         let opening = Opening {
             database: config.database.clone(),
             room,
+            lease: LeaseTerm {
+                ms: config.hosts.lease_ms,
+            },
         };
         let ledger = Ledger::open_with(data, Arc::clone(&clock), &opening).await?;
         let mut limits = RuntimeLimits::default();

@@ -1,7 +1,7 @@
 //! A host in a process of its own, on the machine's clock, so that it can be killed and stopped.
 
 use crate::client::{Answer, Client};
-use crate::data::{database, prepare, prepare_embedded};
+use crate::data::{database, prepare, prepare_embedded, prepare_sharing};
 use crate::disk::Disk;
 use crate::flushes;
 use crate::folder::{Folder, HOOK_SECRET};
@@ -51,6 +51,17 @@ impl ChildHost {
             Some(_) => prepare_embedded(data.path()),
             None => prepare(data.path()).await,
         }
+        ChildHost::start_on_data(data, program, folder, disk).await
+    }
+
+    /// One of several hosts: on new data, and a database that others have as well.
+    pub(crate) async fn start_sharing(program: &str, folder: &Folder, database: &str, lease_ms: u64) -> ChildHost {
+        let data = tempfile::tempdir().unwrap();
+        prepare_sharing(data.path(), database, lease_ms);
+        ChildHost::start_on_data(data, program, folder, None).await
+    }
+
+    async fn start_on_data(data: TempDir, program: &str, folder: &Folder, disk: Option<PathBuf>) -> ChildHost {
         let program = PathBuf::from(program);
         let (child, client) = come_up(&program, data.path(), Some(folder.path()), disk.as_deref()).await;
         ChildHost {

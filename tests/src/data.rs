@@ -23,6 +23,18 @@ pub(crate) async fn prepare(data: &Path) {
     }
 }
 
+/// The same on a database that other hosts have as well, with leases of this length.
+pub(crate) fn prepare_sharing(data: &Path, database: &str, lease_ms: u64) {
+    prepare_embedded(data);
+    std::fs::write(data.join(DATABASE), database).unwrap();
+    std::fs::write(data.join("oncegate.toml"), with_lease(lease_ms)).unwrap();
+}
+
+/// An `oncegate.toml` with leases of this length.
+pub(crate) fn with_lease(lease_ms: u64) -> String {
+    format!("[hosts]\nlease_ms = {lease_ms}\n")
+}
+
 /// The database of a host, where tests run on PostgreSQL.
 pub(crate) fn database(data: &Path) -> Option<String> {
     std::fs::read_to_string(data.join(DATABASE)).ok()

@@ -15,7 +15,7 @@ use super::mission::Mission;
 use super::outbound::{Outbound, Sight};
 use super::settle::{Abandoned, Change};
 use super::weighing::finish_before_asking;
-use super::{Shared, doubt, journal};
+use super::{Shared, doubt, journal, late};
 use crate::flow::{BodyLimits, parse_json};
 use crate::ledger::{self, AttemptKind};
 use crate::runtime::{PerformReturn, Problem, Size, Stop};
@@ -262,8 +262,13 @@ pub(super) async fn finish(
             input: Some(mission.input.clone()),
         })
     };
-    shared.settle_by(&mission.cell, mission.index, decide).await?;
-    Ok(Tried::Settled)
+    match shared.settle_by(&mission.cell, mission.index, decide).await {
+        Ok(()) => Ok(Tried::Settled),
+        Err(error) => {
+            late::append(mission, sight, verdict, &error).await;
+            Err(error)
+        }
+    }
 }
 
 /// How the attempt ended, as the domain wants to know it.

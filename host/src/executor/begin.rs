@@ -50,6 +50,9 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
         .await;
     };
     let recorded = if live.standing.in_doubt() {
+        if shared.is_found_late(cell, index, live).await? {
+            return Ok(Begun::Settled);
+        }
         shared.ledger.last_intent(live.id).await?
     } else {
         None
@@ -185,10 +188,11 @@ async fn circumstances(
                 .await?
         }
     };
+    let by_other_host = recorded.is_some_and(|intent| intent.by_other_host);
     Ok(Circumstances {
         now_ms: shared.clock.now_ms(),
         overtaken,
-        blocked: place_changed.then_some(Blocked::PlaceChanged),
+        blocked: (place_changed.then_some(Blocked::PlaceChanged)).or(by_other_host.then_some(Blocked::OtherHost)),
         jitter: shared.jitter(),
     })
 }

@@ -64,6 +64,7 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
     };
     let message = bad_output.or(said.why).or_else(|| sight.note.clone());
     let row = ledger_row(mission, &sight, &end, message.clone());
+    let found_at = said.reference.or_else(|| reference(mission, output.as_ref()));
     let now = Circumstances {
         now_ms: at_ms,
         overtaken: false,
@@ -76,10 +77,10 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         journal::attempt(mission, &row, &event);
         Ok(Change {
             events: vec![Event::Begin, event],
-            attempt: Some(row),
-            last_error: if finding == Finding::Found { None } else { message },
-            reference: said.reference.or_else(|| reference(mission, output.as_ref())),
-            output,
+            attempt: Some(row.clone()),
+            last_error: if finding == Finding::Found { None } else { message.clone() },
+            reference: found_at.clone(),
+            output: output.clone(),
             input: None,
         })
     };

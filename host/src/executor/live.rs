@@ -244,9 +244,24 @@ impl LiveRuns {
         cell
     }
 
-    /// Forgets a cell that no longer agrees with the ledger.
-    pub fn forget(&self, run: Id) {
-        self.cells().by_run.remove(&run);
+    /// Forgets a cell that no longer agrees with the ledger, unless another one has taken its place.
+    pub fn forget(&self, cell: &RunCell) {
+        let mut cells = self.cells();
+        let kept = cells.by_run.get(&cell.facts.id).map(Weak::as_ptr);
+        if kept.is_some_and(|kept| std::ptr::eq(kept, cell)) {
+            cells.by_run.remove(&cell.facts.id);
+        }
+    }
+
+    /// Forgets the cells of earlier epochs: others may own their runs by now.
+    pub fn forget_earlier(&self, epoch: i64) {
+        let is_of_now = |cell: Arc<RunCell>| {
+            let steps = cell.steps.try_lock();
+            steps.is_ok_and(|steps| steps.iter().all(|step| step.epoch == epoch))
+        };
+        self.cells()
+            .by_run
+            .retain(|_, cell| cell.upgrade().is_some_and(is_of_now));
     }
 
     fn cells(&self) -> MutexGuard<'_, Cells> {

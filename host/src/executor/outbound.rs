@@ -179,6 +179,8 @@ impl Outbound {
 
     fn not_recorded(&mut self, error: &LedgerError) -> SendError {
         self.sight.overtaken = matches!(error, LedgerError::Overtaken { .. });
+        // Our own want of a lease says nothing about the destination, and costs the step no attempt.
+        self.sight.tried = !matches!(error, LedgerError::LeaseEnds | LedgerError::LeaseLost { .. });
         self.nothing_sent(format!("not sent, because it could not be recorded first: {error}"))
     }
 }
@@ -265,9 +267,14 @@ async fn record_intent(mission: &Arc<Mission>, out: &Outgoing) -> Result<Intent,
     let recorded = tokio::spawn(async move {
         let clock = &mission.shared.clock;
         let (at_ms, boot_ms) = (clock.now_ms(), clock.boot_ms());
-        let send_by_ms = at_ms + limits::SEND_BY_MS_MAX.cast_signed();
-        let over_ms = send_by_ms + mission.approved.terms.request_timeout_ms.cast_signed();
         let live = &mut steps[mission.index];
+        let within_ms = mission
+            .shared
+            .ledger
+            .send_within_ms(live.id, live.epoch, boot_ms, limits::SEND_BY_MS_MAX)?
+            .cast_signed();
+        let send_by_ms = at_ms + within_ms;
+        let over_ms = send_by_ms + mission.approved.terms.request_timeout_ms.cast_signed();
         let after = step::apply(&live.standing, &Event::Begin)
             .and_then(|begun| step::apply(&begun, &Event::Intend { at_ms, over_ms }))
             .map_err(|illegal| LedgerError::Invalid {
@@ -297,7 +304,7 @@ async fn record_intent(mission: &Arc<Mission>, out: &Outgoing) -> Result<Intent,
             at_ms,
             boot_ms,
             send_by_ms,
-            send_by_boot_ms: boot_ms + limits::SEND_BY_MS_MAX.cast_signed(),
+            send_by_boot_ms: boot_ms + within_ms,
             key_window_end_ms: doubt::key_window_end_ms(&after, &mission.approved.terms),
         };
         let intent = mission.shared.ledger.intend(intent).await?;

@@ -17,6 +17,7 @@ use oncegate_domain::doubt::{Terms, Unsettled};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::{Role, key_hash};
 use oncegate_domain::review::{RetryOffer, retry_offer};
+use oncegate_domain::run;
 use oncegate_domain::step::{self, Decision, Event, IllegalTransition, Review, State, Step};
 use serde_json::Value;
 use std::sync::Arc;
@@ -149,7 +150,8 @@ impl Shared {
             reference,
             ..StepWrite::new(step, live.version, after.clone())
         };
-        self.ledger
+        let owner = self
+            .ledger
             .decide(PersonDecision {
                 item: decided.item,
                 version: decided.version,
@@ -169,10 +171,9 @@ impl Shared {
                 run_state: Some(consequences.run_state),
             })
             .await
-            .inspect_err(|_| self.live.forget(run))?;
-        let epoch = self.ledger.epoch();
+            .inspect_err(|_| self.live.forget(&cell))?;
         for live in steps.iter_mut() {
-            live.epoch = epoch;
+            live.epoch = owner;
         }
         let live = &mut steps[index];
         live.standing = after;
@@ -181,8 +182,16 @@ impl Shared {
         let mut ready = consequences.take_over(&mut steps);
         ready.push((step, steps[index].connection.clone()));
         drop(steps);
-        self.after_commit(&cell, consequences.run_state, &ready);
+        self.after_decision(&cell, owner, consequences.run_state, &ready);
         Ok(())
+    }
+
+    /// A run of another host that lives goes on there.
+    fn after_decision(self: &Arc<Self>, cell: &Arc<RunCell>, owner: i64, state: run::State, ready: &[Ready]) {
+        match owner == self.ledger.epoch() {
+            true => self.after_commit(cell, state, ready),
+            false => self.after_commit(cell, state, &[]),
+        }
     }
 
     async fn decide_conflict(self: &Arc<Self>, detail: &ReviewDetail, decided: Decided) -> Result<(), DecisionError> {
@@ -285,10 +294,11 @@ impl Shared {
             steps: writes.collect(),
             run_state: consequences.run_state,
         };
-        self.ledger
+        let owner = self
+            .ledger
             .cancel(cancel)
             .await
-            .inspect_err(|_| self.live.forget(run))?;
+            .inspect_err(|_| self.live.forget(&cell))?;
         let mut ready = Vec::new();
         for (index, after) in cancelled {
             ready.extend(
@@ -299,8 +309,11 @@ impl Shared {
             steps[index].standing = after;
             steps[index].version += 1;
         }
+        for live in steps.iter_mut() {
+            live.epoch = owner;
+        }
         drop(steps);
-        self.after_commit(&cell, consequences.run_state, &ready);
+        self.after_decision(&cell, owner, consequences.run_state, &ready);
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
 //! Runs brought into memory from the ledger: one for a person, pages of them for the backlog.
 
 use super::Shared;
-use super::live::RunCell;
+use super::live::{LiveStep, RunCell};
 use super::settle::Abandoned;
 use crate::catalog::ActiveFlow;
 use crate::flow::BodyLimits;
-use crate::ledger::{LedgerError, RUNS_PER_PAGE, StoredRun};
+use crate::ledger::{DueStep, LedgerError, RUNS_PER_PAGE, StoredRun};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::EventKey;
 use std::collections::HashMap;
@@ -24,6 +24,42 @@ impl Shared {
         match self.ledger.run_load(run).await? {
             Some(stored) => self.keep(stored, &mut Flows::new()).await.map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// A run of another host, as it stands now. It is kept by whoever asked and not among the live ones.
+    pub(super) async fn foreign_cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
+        match self.ledger.run_load(run).await? {
+            Some(stored) => self.cell_of(stored, &mut Flows::new()).await.map(|cell| Some(Arc::new(cell))),
+            None => Ok(None),
+        }
+    }
+
+    /// The steps of a cell as the ledger holds them now: a person changed some of them at another host.
+    ///
+    /// # Errors
+    /// The run is another owner's by now.
+    pub(super) async fn read_anew(&self, cell: &RunCell, steps: &mut Vec<LiveStep>) -> Result<(), Abandoned> {
+        let stored = self.ledger.run_load(cell.facts.id).await?;
+        let stored: Vec<LiveStep> = stored.into_iter().flat_map(|run| run.steps).map(LiveStep::from).collect();
+        for (now, before) in stored.iter().zip(steps.iter()) {
+            if now.epoch != before.epoch {
+                self.live.forget(cell);
+                let (step, epoch) = (before.id, before.epoch);
+                return Err(LedgerError::LeaseLost { step, epoch }.into());
+            }
+        }
+        *steps = stored;
+        Ok(())
+    }
+
+    /// The same, where a step in memory is behind the ledger.
+    pub(super) async fn catch_up(&self, cell: &RunCell, due: &DueStep) -> Result<(), Abandoned> {
+        let mut steps = cell.steps.lock().await;
+        let is_behind = |live: &LiveStep| live.id == due.id && live.version < due.version;
+        match steps.iter().any(is_behind) {
+            true => self.read_anew(cell, &mut steps).await,
+            false => Ok(()),
         }
     }
 
@@ -64,6 +100,10 @@ impl Shared {
     }
 
     async fn keep(&self, stored: StoredRun, flows: &mut Flows) -> Result<Arc<RunCell>, Abandoned> {
+        Ok(self.live.keep(self.cell_of(stored, flows).await?))
+    }
+
+    async fn cell_of(&self, stored: StoredRun, flows: &mut Flows) -> Result<RunCell, Abandoned> {
         let run = stored.id;
         let unreadable = |why: String| {
             Abandoned::Ledger(LedgerError::Corrupt {
@@ -86,7 +126,7 @@ impl Shared {
         let key = key.map_err(|error| unreadable(error.to_string()))?;
         let body = stored.event.body.parse(&BodyLimits::default());
         let body = body.map_err(|error| unreadable(error.to_string()))?;
-        Ok(self.live.keep(RunCell::from_stored(stored, flow, key, body)))
+        Ok(RunCell::from_stored(stored, flow, key, body))
     }
 }
 

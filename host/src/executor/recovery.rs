@@ -4,7 +4,7 @@
 use super::Shared;
 use super::live::RunCell;
 use super::settle::{Abandoned, Change};
-use crate::ledger::{AttemptEnd, ConnectionWait, UnderWay};
+use crate::ledger::{AttemptEnd, AttemptKind, ConnectionWait, DueStep};
 use futures::future::join_all;
 use oncegate_domain::evidence::Evidence;
 use oncegate_domain::id::Id;
@@ -19,20 +19,29 @@ pub async fn recover(shared: &Arc<Shared>) -> Result<usize, Abandoned> {
     for wait in shared.ledger.waits().await? {
         keep_waiting(shared, wait);
     }
+    settle_all(shared).await
+}
+
+/// The same, without a look at what connections wait for.
+pub(super) async fn settle_all(shared: &Arc<Shared>) -> Result<usize, Abandoned> {
     let mut after = None;
     let mut found = 0;
     loop {
         let page = shared.ledger.under_way(after, PAGE).await?;
-        shared.own(page.iter().map(|under_way| under_way.step)).await?;
-        let runs: Vec<Id> = page.iter().map(|under_way| under_way.step.run).collect();
+        let mut owned: Vec<DueStep> = page.iter().map(|under_way| under_way.step).collect();
+        shared.own(&mut owned).await?;
+        let runs: Vec<Id> = owned.iter().map(|due| due.run).collect();
         let cells = shared.readable_cells(&runs).await?;
         // Together, so that the ledger commits them together: one after the other, each would wait for the disk.
-        let settling = page.iter().filter_map(|under_way| {
-            let cell = cells.get(&under_way.step.run)?;
-            Some(settle(shared, cell, under_way))
+        let settling = owned.iter().filter_map(|due| {
+            let cell = cells.get(&due.run)?;
+            Some(settle(shared, cell, due.id))
         });
         for settled in join_all(settling).await {
-            found += usize::from(settled?);
+            match settled {
+                Ok(settled) => found += usize::from(settled),
+                Err(error) => error.unless_overtaken()?,
+            }
         }
         match page.last() {
             Some(last) if page.len() == PAGE as usize => after = Some(last.step.id),
@@ -41,20 +50,26 @@ pub async fn recover(shared: &Arc<Shared>) -> Result<usize, Abandoned> {
     }
 }
 
-async fn settle(shared: &Arc<Shared>, cell: &Arc<RunCell>, under_way: &UnderWay) -> Result<bool, Abandoned> {
-    let UnderWay { step: due, open } = under_way;
-    let steps = cell.steps.lock().await.clone();
-    let Some(index) = steps.iter().position(|live| live.id == due.id) else {
-        return Ok(false);
-    };
+async fn settle(shared: &Arc<Shared>, cell: &Arc<RunCell>, step: Id) -> Result<bool, Abandoned> {
+    let index = cell.steps.lock().await.iter().position(|live| live.id == step);
+    match index {
+        Some(index) => settle_left(shared, cell, index).await,
+        None => Ok(false),
+    }
+}
+
+/// Settles a step that its owner left under way, if it was: it may have been sent.
+pub(super) async fn settle_left(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> Result<bool, Abandoned> {
+    let live = cell.steps.lock().await[index].clone();
     let at_ms = shared.clock.now_ms();
-    let Some(event) = step::recover(&steps[index].standing, at_ms) else {
+    let (Some(open), Some(event)) = (live.standing.open_intent, step::recover(&live.standing, at_ms)) else {
         return Ok(false);
     };
     let why = "the host stopped before it knew what became of the request".to_owned();
     let attempt = AttemptEnd {
-        number: open.number,
-        kind: open.kind,
+        // The open one is the latest: nothing is tried beside it.
+        number: live.last_number,
+        kind: AttemptKind::Perform,
         has_intent: true,
         place: None,
         evidence: Evidence::MaybeSent,

@@ -8,17 +8,18 @@ mod seats;
 
 pub use seats::{Reserved, Seats};
 
-use super::Shared;
 use super::attempt::{Tried, attempt};
 use super::begin::skip_unless_wanted;
 use super::blocking::Found;
 use super::capacity::{Admission, Slot};
 use super::live::{LiveStep, RunCell};
 use super::settle::Abandoned;
-use crate::ledger::{DueStep, RUNS_PER_PAGE};
+use super::{Shared, recovery};
+use crate::ledger::{DueStep, LedgerError, RUNS_PER_PAGE};
 use crate::share::Share;
 use oncegate_domain::id::Id;
 use seats::{Room, SEATED_AHEAD_MS, SEATS_PER_CONNECTION, Seat};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// When the ledger or the runtime has no room, how long to wait before the next try.
@@ -49,7 +50,7 @@ impl Shared {
                 Ok(()) => {}
                 Err(Abandoned::Overtaken(why)) => {
                     tracing::debug!(%step, %why, "somebody else changed the step first");
-                    self.live.forget(cell.facts.id);
+                    self.live.forget(cell);
                     return seat.leave(self.clock.now_ms() + AGAIN_MS);
                 }
                 Err(Abandoned::Illegal(why)) => tracing::debug!(%step, %why, "the step moved on meanwhile"),
@@ -80,6 +81,16 @@ impl Shared {
             };
             if due_ms > self.clock.now_ms() + SEATED_AHEAD_MS || !self.sleep_until(due_ms).await {
                 return Ok(());
+            }
+            if live.epoch != self.ledger.epoch() {
+                // The lease was lost meanwhile: what the destination says now could not be stored.
+                let (step, epoch) = (live.id, live.epoch);
+                return Err(LedgerError::LeaseLost { step, epoch }.into());
+            }
+            if live.standing.open_intent.is_some() {
+                // Whoever carries out an attempt of ours has the seat: this one was left behind.
+                recovery::settle_left(self, cell, index).await?;
+                continue;
             }
             if Box::pin(skip_unless_wanted(self, cell, index)).await? {
                 continue;
@@ -150,7 +161,7 @@ impl Shared {
     }
 
     /// Sleeps until then; `false`: the host is going down, begin nothing.
-    async fn sleep_until(&self, at_ms: i64) -> bool {
+    pub(super) async fn sleep_until(&self, at_ms: i64) -> bool {
         if at_ms > self.clock.now_ms() {
             tokio::select! {
                 () = self.clock.sleep_until(at_ms) => {}
@@ -188,7 +199,7 @@ impl Shared {
     }
 
     /// What an earlier process left, by connection.
-    async fn look_for_backlog(&self) -> Result<(), Abandoned> {
+    pub(super) async fn look_for_backlog(&self) -> Result<(), Abandoned> {
         for (connection, due_ms) in self.ledger.backlogs().await? {
             self.seats.room(&connection).leave(due_ms);
         }
@@ -210,13 +221,14 @@ impl Shared {
             let free = room.free();
             let is_full = unseated.len() > free;
             unseated.truncate(free);
-            self.own(unseated.iter().copied()).await?;
+            self.own(&mut unseated).await?;
             // The oldest begin while the others are still read.
             for part in unseated.chunks(RUNS_PER_PAGE) {
                 let runs: Vec<Id> = part.iter().map(|due| due.run).collect();
                 let cells = self.readable_cells(&runs).await?;
                 for due in part {
                     if let Some(cell) = cells.get(&due.run) {
+                        self.catch_up(cell, due).await.or_else(Abandoned::unless_overtaken)?;
                         self.offer(cell, &(due.id, connection.to_owned()), None);
                     }
                 }
@@ -236,13 +248,18 @@ impl Shared {
         }
     }
 
-    /// Takes over the runs of these steps that an earlier process holds.
-    pub(super) async fn own(&self, steps: impl Iterator<Item = DueStep>) -> Result<(), Abandoned> {
+    /// Takes over the runs of these steps that an earlier process or a host that has ended holds. Those that somebody else
+    /// takes right now are left out.
+    pub(super) async fn own(&self, steps: &mut Vec<DueStep>) -> Result<(), Abandoned> {
         let epoch = self.ledger.epoch();
-        let foreign: Vec<Id> = steps.filter(|due| due.epoch != epoch).map(|due| due.run).collect();
-        if !foreign.is_empty() {
-            self.ledger.take_over(foreign).await?;
+        let mut foreign: Vec<Id> = steps.iter().filter(|due| due.epoch != epoch).map(|due| due.run).collect();
+        if foreign.is_empty() {
+            return Ok(());
         }
+        foreign.sort_unstable();
+        foreign.dedup();
+        let owned: HashSet<Id> = self.ledger.take_over(foreign).await?.into_iter().collect();
+        steps.retain(|due| due.epoch == epoch || owned.contains(&due.run));
         Ok(())
     }
 }

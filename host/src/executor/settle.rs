@@ -10,8 +10,10 @@ use oncegate_domain::run;
 use oncegate_domain::step::{self, Event, IllegalTransition, State, Step};
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::sync::MutexGuard;
 
 /// What changes about a step.
+#[derive(Clone)]
 pub struct Change {
     /// What happens to it, in order.
     pub events: Vec<Event>,
@@ -63,6 +65,16 @@ pub enum Abandoned {
     Ledger(LedgerError),
 }
 
+impl Abandoned {
+    /// That somebody else has a run is no error of whoever goes through many.
+    pub(super) fn unless_overtaken(self) -> Result<(), Abandoned> {
+        match self {
+            Abandoned::Overtaken(_) => Ok(()),
+            Abandoned::Illegal(_) | Abandoned::Ledger(_) => Err(self),
+        }
+    }
+}
+
 impl From<LedgerError> for Abandoned {
     fn from(error: LedgerError) -> Self {
         match error {
@@ -74,31 +86,63 @@ impl From<LedgerError> for Abandoned {
     }
 }
 
+/// How often a change is decided about a step that others keep changing.
+const DECIDED_ANEW_MAX: u32 = 5;
 /// How long to wait before an outcome that could not be stored is offered to the ledger again.
 const STORE_AGAIN_MS: i64 = 500;
 
 impl Shared {
     /// Applies a change to step `index` of a run, with everything that follows from it, in one commit.
     pub async fn settle(self: &Arc<Self>, cell: &Arc<RunCell>, index: usize, change: Change) -> Result<(), Abandoned> {
-        self.settle_by(cell, index, |_| Ok(change)).await
+        self.settle_by(cell, index, |_| Ok(change.clone())).await
     }
 
     /// The same, where the change depends on the step as it stands: decided under the lock, so that a cancel which comes
-    /// in between cannot make a decision illegal and an outcome homeless.
+    /// in between cannot make a decision illegal and an outcome homeless. A person may have changed it at another host: then
+    /// it is decided anew.
     pub async fn settle_by(
         self: &Arc<Self>,
         cell: &Arc<RunCell>,
         index: usize,
-        decide: impl FnOnce(&LiveStep) -> Result<Change, IllegalTransition>,
+        decide: impl Fn(&LiveStep) -> Result<Change, IllegalTransition>,
     ) -> Result<(), Abandoned> {
         let mut steps = cell.steps.lock().await;
+        for _ in 1..DECIDED_ANEW_MAX {
+            match self.try_settle(cell, &mut steps, index, &decide).await {
+                Err(Abandoned::Overtaken(LedgerError::Stale { .. })) => self.read_anew(cell, &mut steps).await?,
+                settled => return self.settled(cell, steps, settled?),
+            }
+        }
+        let settled = self.try_settle(cell, &mut steps, index, &decide).await?;
+        self.settled(cell, steps, settled)
+    }
+
+    fn settled(
+        self: &Arc<Self>,
+        cell: &Arc<RunCell>,
+        steps: MutexGuard<'_, Vec<LiveStep>>,
+        Settled { run_state, ready }: Settled,
+    ) -> Result<(), Abandoned> {
+        drop(steps);
+        journal::run(cell, run_state);
+        self.after_commit(cell, run_state, &ready);
+        Ok(())
+    }
+
+    async fn try_settle(
+        self: &Arc<Self>,
+        cell: &Arc<RunCell>,
+        steps: &mut Vec<LiveStep>,
+        index: usize,
+        decide: &impl Fn(&LiveStep) -> Result<Change, IllegalTransition>,
+    ) -> Result<Settled, Abandoned> {
         let change = decide(&steps[index])?;
         let mut after = steps[index].standing.clone();
         for event in &change.events {
             after = step::apply(&after, event)?;
         }
         let at_ms = self.clock.now_ms();
-        let mut consequences = Consequences::of(cell, &steps, index, &after, at_ms)?;
+        let mut consequences = Consequences::of(cell, steps, index, &after, at_ms)?;
         let finish = Arc::new(Finish {
             run: cell.facts.id,
             run_state: Some(consequences.run_state),
@@ -114,7 +158,7 @@ impl Shared {
             },
             attempt: change.attempt.clone(),
             others: consequences.others.iter().map(|(_, write)| write.clone()).collect(),
-            notify: self.notices(cell, &steps, index, &after, change.last_error.as_deref()),
+            notify: self.notices(cell, steps, index, &after, change.last_error.as_deref()),
         });
         let finished = self.store(cell, &finish).await?;
 
@@ -125,15 +169,15 @@ impl Shared {
         live.input = change.input.or(live.input.take());
         live.output = change.output.or(live.output.take());
         live.last_error = change.last_error.or(live.last_error.take());
-        let mut ready = consequences.take_over(&mut steps);
+        let mut ready = consequences.take_over(steps);
         for (id, new) in finished.notify.into_iter().zip(&finish.notify) {
             ready.push((id, new.connection.clone()));
-            steps.push(LiveStep::from_new(id, self.ledger.epoch(), new.clone()));
+            steps.push(LiveStep::from_new(id, finish.epoch, new.clone()));
         }
-        drop(steps);
-        journal::run(cell, consequences.run_state);
-        self.after_commit(cell, consequences.run_state, &ready);
-        Ok(())
+        Ok(Settled {
+            run_state: consequences.run_state,
+            ready,
+        })
     }
 
     /// Stores an outcome, however long that takes: the effect may have happened, and only what is stored is remembered.
@@ -142,12 +186,16 @@ impl Shared {
         loop {
             match self.ledger.finish(Arc::clone(finish)).await {
                 Ok(finished) => return Ok(finished),
-                Err(error @ (LedgerError::Unwritable(_) | LedgerError::Database(_))) if !self.is_stopping() => {
+                Err(error @ (LedgerError::Unwritable(_) | LedgerError::Database(_) | LedgerError::InTheWay(_)))
+                    if !self.is_stopping() =>
+                {
                     tracing::error!(run = %cell.facts.id, %error, "an outcome waits to be stored");
                     self.clock.sleep_until(self.clock.now_ms() + STORE_AGAIN_MS).await;
                 }
+                // Whoever offered it reads the step anew, and decides again.
+                Err(error @ LedgerError::Stale { .. }) => return Err(error.into()),
                 Err(error) => {
-                    self.live.forget(cell.facts.id);
+                    self.live.forget(cell);
                     return Err(error.into());
                 }
             }
@@ -209,6 +257,12 @@ impl Shared {
         }
         notices
     }
+}
+
+/// What a change that is stored has led to.
+struct Settled {
+    run_state: run::State,
+    ready: Vec<Ready>,
 }
 
 /// What a new standing of one step means for the steps behind it and for the run.

@@ -87,10 +87,11 @@ impl Shared {
         let now_ms = self.clock.now_ms();
         let after = after.map(|last| last.cursor());
         let page = self.ledger.waiting_steps(connection, now_ms, after).await?;
-        self.own(page.iter().copied()).await?;
-        let runs: Vec<Id> = page.iter().map(|due| due.run).collect();
+        let mut owned = page.clone();
+        self.own(&mut owned).await?;
+        let runs: Vec<Id> = owned.iter().map(|due| due.run).collect();
         let cells = self.readable_cells(&runs).await?;
-        for due in &page {
+        for due in &owned {
             let Some(cell) = cells.get(&due.run) else {
                 continue;
             };

@@ -115,6 +115,8 @@ pub struct LateEvidence {
     pub run: Id,
     /// The attempt.
     pub attempt: AttemptId,
+    /// The lease epoch under which its intent was recorded: an attempt of this number may be another owner's by now.
+    pub epoch: i64,
     /// What was seen.
     pub evidence: Evidence,
     /// Status of the answer.

@@ -1,5 +1,5 @@
-//! Evidence that comes after its attempt was given up: its owner had lost its lease. It changes no state, whoever is about to
-//! ask, to send again or to call a person reads it first.
+//! Evidence that comes after its attempt was given up: its owner had lost its lease. It changes no state, but
+//! whoever is about to ask, to send again or to call a person reads it first.
 
 use super::database::{Conn, Value};
 use super::rows::Row;
@@ -15,7 +15,7 @@ pub(super) const FOUND: &str = "SELECT number, late_outcome, late_output, late_r
 pub(super) async fn append(conn: &mut Conn<'_>, late: &LateEvidence) -> Result<()> {
     const APPEND: &str = "UPDATE attempts SET late_evidence = ?3, late_ms = ?4, late_outcome = ?5, late_output = ?6,
           late_reference = ?7
-        WHERE step_id = ?1 AND number = ?2 RETURNING step_id";
+        WHERE step_id = ?1 AND number = ?2 AND epoch = ?8 RETURNING step_id";
     const BUMP: &str = "UPDATE review_items SET version = version + 1
         WHERE step_id = ?1 AND closed_ms IS NULL AND step_id IS NOT NULL";
     let attempt = late.attempt;
@@ -27,6 +27,7 @@ pub(super) async fn append(conn: &mut Conn<'_>, late: &LateEvidence) -> Result<(
         Value::opt_json(late.outcome.as_ref()),
         Value::opt_json(late.output.as_ref()),
         Value::opt_text(late.reference.as_deref()),
+        Value::int(late.epoch),
     ];
     if conn.query(APPEND, values).await?.is_empty() {
         let id = format!("{}/{}", attempt.step, attempt.number);

@@ -15,9 +15,14 @@ pub struct LeaseTerm {
     pub ms: u64,
 }
 
+impl LeaseTerm {
+    /// What is usual: 15 s.
+    pub const USUAL: LeaseTerm = LeaseTerm { ms: 15_000 };
+}
+
 impl Default for LeaseTerm {
     fn default() -> Self {
-        LeaseTerm { ms: 15_000 }
+        LeaseTerm::USUAL
     }
 }
 

@@ -57,7 +57,11 @@ impl Ledger {
             asked_boot_ms.saturating_add_unsigned(starting.term.ms),
             beat.left_behind,
         );
-        self.follow_clock().await
+        // A time that was not asked for now is asked for at the next pulse.
+        if let Err(error) = self.follow_clock().await {
+            tracing::debug!(%error, "the database's clock could not be read");
+        }
+        Ok(())
     }
 
     /// The time of all hosts is the database's.

@@ -4,6 +4,7 @@
 
 mod catalog;
 mod events;
+mod hosts;
 mod many;
 mod on_postgres;
 mod on_sqlite;

@@ -271,6 +271,11 @@ impl Writer {
             }
         }
         let mut conn = self.connection.conn();
+        if conn.is_postgres() {
+            // All hosts touch rows in one order, so that they wait for each other and none for itself.
+            accepts.sort_by_key(|(_, accept)| (accept.event.flow_id, accept.event.key_hash));
+            finishes.sort_by_key(|(_, finish)| finish.run);
+        }
         let (at, accepts): (Vec<_>, Vec<_>) = accepts.into_iter().unzip();
         let done = accept::apply(&mut conn, self.lease.epoch(), &accepts).await?;
         at.iter()

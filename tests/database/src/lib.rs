@@ -1,9 +1,11 @@
 //! A PostgreSQL server for tests: the one that `DATABASE_URL` names, else a private one, made with the installed `initdb` in a
 //! temporary folder and reached through a socket in it. It goes when the process that asked for it is gone.
 
+mod barrier;
 mod private;
 mod wire;
 
+pub use barrier::Barrier;
 pub use private::Server;
 pub use wire::{Fault, Wire};
 

@@ -27,6 +27,7 @@ mod large_backlog;
 mod late_commits;
 mod long_outages;
 mod lost_answers;
+mod many_hosts;
 mod measured;
 mod moved;
 mod natural;

@@ -2,7 +2,7 @@
 
 use super::{Columns, WriterConnection};
 use crate::ledger::batch::Template;
-use crate::ledger::database::{Conn, DbError, Value};
+use crate::ledger::database::{Conn, Value};
 use crate::ledger::hosts::{self, Starting};
 use crate::ledger::rows::Row;
 use crate::ledger::{Result, schema};
@@ -135,23 +135,24 @@ pub(in crate::ledger) async fn lock_free(
     writer: &mut WriterConnection,
     epoch: i64,
     runs: &[Id],
-) -> Result<Vec<Id>, DbError> {
+) -> Result<Vec<Id>> {
     let rows = runs.iter().map(|run| [Value::id(*run), Value::int(epoch)]);
     let Some(columns) = Columns::of(rows)? else {
         return Ok(Vec::new());
     };
     let text = format!(
-        "WITH locked AS (
-           SELECT steps.run_id FROM {} AS v(run_id, epoch) JOIN steps ON steps.run_id = v.run_id
-             JOIN hosts ON hosts.epoch = steps.epoch
-           WHERE steps.epoch = v.epoch OR hosts.ended_ms IS NOT NULL FOR UPDATE OF steps SKIP LOCKED)
+        "WITH free AS (
+           SELECT runs.id, v.epoch FROM {} AS v(run_id, epoch) JOIN runs ON runs.id = v.run_id
+           FOR UPDATE OF runs SKIP LOCKED),
+         locked AS (
+           SELECT steps.run_id FROM free JOIN steps ON steps.run_id = free.id JOIN hosts ON hosts.epoch = steps.epoch
+           WHERE steps.epoch = free.epoch OR hosts.ended_ms IS NOT NULL FOR UPDATE OF steps SKIP LOCKED)
          SELECT locked.run_id FROM locked GROUP BY locked.run_id
          HAVING COUNT(*) = (SELECT COUNT(*) FROM steps WHERE steps.run_id = locked.run_id)",
         columns.unnest()
     );
     let run = |row: Row| row.decode("steps", Row::id);
-    let rows = writer.query_all(&text, columns).await?.into_iter().map(run);
-    rows.collect::<Result<_>>().map_err(|error| DbError::Other(error.to_string()))
+    writer.query_all(&text, columns).await?.into_iter().map(run).collect()
 }
 
 /// Gives these runs, which are locked, to `epoch`: also steps that were added to them after the lock was asked for.

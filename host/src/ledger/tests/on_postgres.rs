@@ -74,12 +74,13 @@ async fn while_the_database_is_away_nothing_is_taken_in_and_then_it_goes_on_by_i
 }
 
 #[tokio::test]
-async fn one_database_has_one_host() {
+async fn a_copy_of_a_data_directory_is_refused_while_its_host_works() {
     let house = house_on_postgres().await;
     let (dir, clock) = (tempfile::tempdir().unwrap(), Arc::new(ManualClock::new(NOW_MS)));
+    std::fs::copy(house.dir.path().join("host"), dir.path().join("host")).unwrap();
     let refused = Ledger::open_with(dir.path(), clock, &house.opening).await.unwrap_err();
     let refused = refused.to_string();
-    assert!(refused.contains("another host works on this database"), "{refused}");
+    assert!(refused.contains("with the identity of this data directory"), "{refused}");
 }
 
 #[tokio::test]

@@ -180,8 +180,12 @@ async fn late_evidence_is_kept_and_a_person_must_look_again(house: House) {
     let late = |number| LateEvidence {
         run,
         attempt: AttemptId { step: steps[0], number },
+        epoch: house.ledger.epoch(),
         evidence: Evidence::Answered(200),
         status: Some(200),
+        outcome: Some(Outcome::Confirmed(Proof::Answered(200))),
+        output: Some(serde_json::json!({ "id": 7 })),
+        reference: Some("crm-7".into()),
         at_ms: NOW_MS + 3,
     };
     house.ledger.late_evidence(late(1)).await.unwrap();
@@ -191,6 +195,10 @@ async fn late_evidence_is_kept_and_a_person_must_look_again(house: House) {
     ));
     let attempt = &house.ledger.run_show(run).await.unwrap().unwrap().steps[0].1[0];
     assert_eq!(attempt.late, Some((Evidence::Answered(200), NOW_MS + 3)));
+    let found = house.ledger.late_found(steps[0]).await.unwrap().unwrap();
+    assert_eq!((found.number, found.reference.as_deref()), (1, Some("crm-7")));
+    assert_eq!(found.output, Some(serde_json::json!({ "id": 7 })));
+    assert_eq!(house.ledger.late_found(steps[1]).await.unwrap(), None);
     let retry = decision(&item, StepWrite::new(steps[0], 1, ready()), PersonAction::Retry);
     assert!(matches!(
         house.ledger.decide(retry).await.unwrap_err(),
