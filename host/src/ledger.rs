@@ -144,13 +144,13 @@ impl Ledger {
         self.inner.lease.epoch()
     }
 
-    /// For how long, from `boot_ms` on, a request of a step of `epoch` may wait for its first byte: `at_most_ms`, and never past
-    /// the lease.
+    /// For how long from now on a request of a step of `epoch` may wait for its first byte: `at_most_ms`, and never past the
+    /// lease.
     ///
     /// # Errors
     /// The epoch is over, or the lease ends too soon to send anything.
-    pub fn send_within_ms(&self, step: Id, epoch: i64, boot_ms: i64, at_most_ms: u64) -> Result<u64> {
-        self.inner.lease.send_within_ms(step, epoch, boot_ms, at_most_ms)
+    pub fn send_within_ms(&self, step: Id, epoch: i64, at_most_ms: u64) -> Result<u64> {
+        self.inner.lease.send_within_ms(step, epoch, at_most_ms)
     }
 
     /// What this host learns at its pulses; nothing where the ledger is its own alone.

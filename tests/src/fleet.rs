@@ -46,6 +46,7 @@ impl Fleet {
     fn share_token(&mut self, of: usize) {
         let token = self.hosts[of].client.token.clone();
         for host in &mut self.hosts {
+            std::fs::write(host.data().join("token"), format!("{token}\n")).unwrap();
             host.client.token.clone_from(&token);
         }
     }

@@ -78,7 +78,11 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         Ok(Change {
             events: vec![Event::Begin, event],
             attempt: Some(row.clone()),
-            last_error: if finding == Finding::Found { None } else { message.clone() },
+            last_error: if finding == Finding::Found {
+                None
+            } else {
+                message.clone()
+            },
             reference: found_at.clone(),
             output: output.clone(),
             input: None,

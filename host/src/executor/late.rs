@@ -36,7 +36,9 @@ pub(super) async fn append(mission: &Mission, sight: &Sight, verdict: &Verdict, 
     };
     let (step, saw) = (mission.step, verdict.evidence.to_string());
     match mission.shared.ledger.late_evidence(late).await {
-        Ok(()) => tracing::info!(%step, saw, "an attempt ended after this host had lost its lease; what it saw is appended"),
+        Ok(()) => {
+            tracing::info!(%step, saw, "an attempt ended after this host had lost its lease; what it saw is appended")
+        }
         Err(error) => tracing::warn!(%step, saw, %error, "what a late attempt saw could not be appended"),
     }
 }

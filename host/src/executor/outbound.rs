@@ -271,7 +271,7 @@ async fn record_intent(mission: &Arc<Mission>, out: &Outgoing) -> Result<Intent,
         let within_ms = mission
             .shared
             .ledger
-            .send_within_ms(live.id, live.epoch, boot_ms, limits::SEND_BY_MS_MAX)?
+            .send_within_ms(live.id, live.epoch, limits::SEND_BY_MS_MAX)?
             .cast_signed();
         let send_by_ms = at_ms + within_ms;
         let over_ms = send_by_ms + mission.approved.terms.request_timeout_ms.cast_signed();

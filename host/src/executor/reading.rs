@@ -30,7 +30,10 @@ impl Shared {
     /// A run of another host, as it stands now. It is kept by whoever asked and not among the live ones.
     pub(super) async fn foreign_cell(&self, run: Id) -> Result<Option<Arc<RunCell>>, Abandoned> {
         match self.ledger.run_load(run).await? {
-            Some(stored) => self.cell_of(stored, &mut Flows::new()).await.map(|cell| Some(Arc::new(cell))),
+            Some(stored) => self
+                .cell_of(stored, &mut Flows::new())
+                .await
+                .map(|cell| Some(Arc::new(cell))),
             None => Ok(None),
         }
     }
@@ -41,7 +44,11 @@ impl Shared {
     /// The run is another owner's by now.
     pub(super) async fn read_anew(&self, cell: &RunCell, steps: &mut Vec<LiveStep>) -> Result<(), Abandoned> {
         let stored = self.ledger.run_load(cell.facts.id).await?;
-        let stored: Vec<LiveStep> = stored.into_iter().flat_map(|run| run.steps).map(LiveStep::from).collect();
+        let stored: Vec<LiveStep> = stored
+            .into_iter()
+            .flat_map(|run| run.steps)
+            .map(LiveStep::from)
+            .collect();
         for (now, before) in stored.iter().zip(steps.iter()) {
             if now.epoch != before.epoch {
                 self.live.forget(cell);

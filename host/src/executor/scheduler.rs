@@ -252,7 +252,11 @@ impl Shared {
     /// takes right now are left out.
     pub(super) async fn own(&self, steps: &mut Vec<DueStep>) -> Result<(), Abandoned> {
         let epoch = self.ledger.epoch();
-        let mut foreign: Vec<Id> = steps.iter().filter(|due| due.epoch != epoch).map(|due| due.run).collect();
+        let mut foreign: Vec<Id> = steps
+            .iter()
+            .filter(|due| due.epoch != epoch)
+            .map(|due| due.run)
+            .collect();
         if foreign.is_empty() {
             return Ok(());
         }

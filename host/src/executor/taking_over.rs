@@ -39,7 +39,10 @@ impl Shared {
         if now.left_behind {
             let found = recovery::settle_all(self).await?;
             if found > 0 {
-                tracing::info!(found, "steps that a host left under way are in doubt and are settled now");
+                tracing::info!(
+                    found,
+                    "steps that a host left under way are in doubt and are settled now"
+                );
             }
         }
         // Also what people made due at other hosts.

@@ -3,9 +3,9 @@
 use super::database::{Conn, Value};
 use super::intend::{LATER_INTENT, later_values};
 use super::rows::Row;
-use super::{Result, postgres};
 use super::{ConnectionWait, DueCursor, DueStep, OpenIntent, StoredIntent, UnderWay};
 use super::{Place, StoredRequest};
+use super::{Result, postgres};
 use oncegate_domain::id::Id;
 
 pub(super) const DUE: &str = "SELECT id, run_id, due_ms, epoch, version FROM steps

@@ -41,7 +41,11 @@ pub(super) async fn begin(conn: &mut Conn<'_>, starting: &Starting, now_ms: i64)
     let host = || Value::text(starting.host.as_str());
     conn.query(BEFORE, vec![Value::int(now_ms), host()]).await?;
     let lease_until_ms = match conn.is_postgres() {
-        true => Some(postgres::hosts::now_ms(conn).await?.saturating_add_unsigned(starting.term.ms)),
+        true => Some(
+            postgres::hosts::now_ms(conn)
+                .await?
+                .saturating_add_unsigned(starting.term.ms),
+        ),
         false => None,
     };
     let values = vec![host(), Value::int(now_ms), Value::Int(lease_until_ms)];

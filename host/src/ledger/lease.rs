@@ -1,9 +1,11 @@
 //! The lease of this host, as it knows it: under which epoch it writes, and until when.
 //!
 //! The end is kept on the boot clock, which counts suspended time, and is counted from before the renewal was asked for: so
-//! this host always believes it to be over before the database does.
+//! this host always believes it to be over before the database does. That clock is always the machine's own: a lease is the
+//! database's, whatever time a test shows to its host.
 
 use super::{LedgerError, Result};
+use crate::clock::{Clock, SystemClock};
 use oncegate_domain::id::Id;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::watch;
@@ -62,6 +64,11 @@ impl Lease {
         self.epoch.load(Ordering::SeqCst)
     }
 
+    /// Now, on the clock by which leases are kept.
+    pub(super) fn now_boot_ms() -> i64 {
+        SystemClock.boot_ms()
+    }
+
     /// Whether it is not over yet, as far as this host knows.
     pub(super) fn holds(&self, boot_ms: i64) -> bool {
         boot_ms < self.until_boot_ms.load(Ordering::SeqCst)
@@ -82,8 +89,12 @@ impl Lease {
         self.news.subscribe()
     }
 
-    /// For how long, from `boot_ms` on, a step of `epoch` may begin to send: `at_most_ms`, and never past the lease.
-    pub(super) fn send_within_ms(&self, step: Id, epoch: i64, boot_ms: i64, at_most_ms: u64) -> Result<u64> {
+    /// For how long from now on a step of `epoch` may begin to send: `at_most_ms`, and never past the lease.
+    pub(super) fn send_within_ms(&self, step: Id, epoch: i64, at_most_ms: u64) -> Result<u64> {
+        self.send_within_ms_at(step, epoch, Lease::now_boot_ms(), at_most_ms)
+    }
+
+    fn send_within_ms_at(&self, step: Id, epoch: i64, boot_ms: i64, at_most_ms: u64) -> Result<u64> {
         if self.epoch() != epoch {
             return Err(LedgerError::LeaseLost { step, epoch });
         }
@@ -100,26 +111,28 @@ impl Lease {
 mod tests {
     use super::*;
 
-    const STEP: Id = Id::from_bytes([1; 16]);
+    fn step() -> Id {
+        Id::from_bytes([1; 16])
+    }
 
     #[test]
     fn nothing_is_sent_past_the_lease() {
         let lease = Lease::new(7, Some(10_000));
-        let within = |boot_ms| lease.send_within_ms(STEP, 7, boot_ms, 5_000);
+        let within = |boot_ms| lease.send_within_ms_at(step(), 7, boot_ms, 5_000);
         assert_eq!(within(4_000).unwrap(), 5_000);
         assert_eq!(within(5_001).unwrap(), 4_999);
         assert_eq!(within(9_800).unwrap(), 200);
         assert!(matches!(within(9_801), Err(LedgerError::LeaseEnds)));
         assert!(matches!(within(99_000), Err(LedgerError::LeaseEnds)));
         assert!(lease.holds(9_999) && !lease.holds(10_000));
-        let earlier = lease.send_within_ms(STEP, 6, 0, 5_000);
+        let earlier = lease.send_within_ms_at(step(), 6, 0, 5_000);
         assert!(matches!(earlier, Err(LedgerError::LeaseLost { epoch: 6, .. })));
     }
 
     #[test]
     fn who_is_alone_needs_no_lease() {
         let lease = Lease::new(1, None);
-        assert_eq!(lease.send_within_ms(STEP, 1, i64::MAX / 2, 5_000).unwrap(), 5_000);
+        assert_eq!(lease.send_within_ms(step(), 1, 5_000).unwrap(), 5_000);
     }
 
     #[test]

@@ -6,7 +6,9 @@ use super::lease::{Lease, LeaseTerm};
 use super::space::{Room, Space};
 use super::store::Store;
 use super::writer::{COMMANDS_WAITING_MAX, Counters, Writer};
-use super::{Inner, Installation, Ledger, LedgerError, Result, identity, new_id, place, postgres, pulse, schema, sqlite};
+use super::{
+    Inner, Installation, Ledger, LedgerError, Result, identity, new_id, place, postgres, pulse, schema, sqlite,
+};
 use crate::clock::SharedClock;
 use oncegate_domain::id::Id;
 use serde::Deserialize;
@@ -211,7 +213,7 @@ async fn begin(
         clock.follow(postgres::hosts::now_ms(&mut connection.conn()).await?);
     }
     schema::migrate(connection, clock.now_ms()).await?;
-    let asked_boot_ms = clock.boot_ms();
+    let asked_boot_ms = Lease::now_boot_ms();
     let (installation, epoch) = schema::begin_epoch(connection, starting, clock.now_ms()).await?;
     let until_boot_ms = asked_boot_ms.saturating_add_unsigned(starting.term.ms);
     Ok((installation, Lease::new(epoch, is_shared.then_some(until_boot_ms))))

@@ -35,7 +35,17 @@ impl Ledger {
         limit: u32,
     ) -> Result<Vec<DueStep>> {
         let epoch = self.epoch();
-        self.noted(due::due(&mut self.snapshot().await?.conn(), epoch, connection, until_ms, after, limit).await)
+        self.noted(
+            due::due(
+                &mut self.snapshot().await?.conn(),
+                epoch,
+                connection,
+                until_ms,
+                after,
+                limit,
+            )
+            .await,
+        )
     }
 
     /// Steps of a connection that wait until after `now_ms` because it was found to be blocked or away, soonest first, a page

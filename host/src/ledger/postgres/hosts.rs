@@ -131,11 +131,7 @@ pub(in crate::ledger) async fn beat(
 
 /// Of these runs, those that nobody else holds or is about to change, locked until the end of the transaction. A run is free
 /// as a whole or not at all: an owner that writes one of its steps right now may be adding another.
-pub(in crate::ledger) async fn lock_free(
-    writer: &mut WriterConnection,
-    epoch: i64,
-    runs: &[Id],
-) -> Result<Vec<Id>> {
+pub(in crate::ledger) async fn lock_free(writer: &mut WriterConnection, epoch: i64, runs: &[Id]) -> Result<Vec<Id>> {
     let rows = runs.iter().map(|run| [Value::id(*run), Value::int(epoch)]);
     let Some(columns) = Columns::of(rows)? else {
         return Ok(Vec::new());

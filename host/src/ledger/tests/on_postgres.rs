@@ -80,7 +80,10 @@ async fn a_copy_of_a_data_directory_is_refused_while_its_host_works() {
     std::fs::copy(house.dir.path().join("host"), dir.path().join("host")).unwrap();
     let refused = Ledger::open_with(dir.path(), clock, &house.opening).await.unwrap_err();
     let refused = refused.to_string();
-    assert!(refused.contains("with the identity of this data directory"), "{refused}");
+    assert!(
+        refused.contains("with the identity of this data directory"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]

@@ -27,7 +27,11 @@ async fn a_person_decides_at_another_host_and_the_owner_goes_on() {
     })
     .await;
     hosts[1].signal(Signal::CONT);
-    assert_eq!((destination.effects_total(), writes(&destination, "chat")), (1, 2), "{run:#}");
+    assert_eq!(
+        (destination.effects_total(), writes(&destination, "chat")),
+        (1, 2),
+        "{run:#}"
+    );
 }
 
 /// The request is on its way while somebody cancels the run at another host: what comes back decides, and it is stored.

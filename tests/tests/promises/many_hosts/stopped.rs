@@ -61,7 +61,7 @@ async fn an_answer_that_a_stopped_host_brings_back_settles_the_doubt() {
     let run = hosts[1].settled("A-1").await;
     assert_eq!(run["state"], "completed", "{run:#}");
     let attempt = &run["steps"][0]["timeline"][0];
-    assert_eq!(attempt["outcome"], "unknown", "{run:#}");
+    assert!(attempt["outcome"].as_str().unwrap().starts_with("unknown"), "{run:#}");
     assert!(attempt["late"]["saw"].is_string(), "{run:#}");
     assert_eq!((destination.effects_total(), writes(&destination, "chat")), (1, 1));
     assert_eq!(run["reviews"], json!([]), "{run:#}");

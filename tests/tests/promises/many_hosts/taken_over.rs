@@ -21,7 +21,9 @@ async fn a_host_killed_in_the_middle_of_a_request_is_taken_over_and_there_is_one
         (run["steps"][0]["state"] != "processing").then_some(())
     });
     let within = Duration::from_millis(LEASE_MS) + TAKEN_WITHIN;
-    tokio::time::timeout(within, taken).await.expect("it is taken over in time");
+    tokio::time::timeout(within, taken)
+        .await
+        .expect("it is taken over in time");
     let run = hosts[1].settled("A-1").await;
     assert_eq!(run["state"], "completed", "{run:#}");
     assert_eq!(run["steps"][0]["reference"], "crm-1", "{run:#}");
@@ -56,7 +58,9 @@ async fn without_keys_what_another_host_may_have_sent_is_not_sent_again_by_itsel
         )
         .trust("dedup = { kind = \"natural\", key = [\"/email\"] }")
         .writes("POST /contacts");
-    let folder = Folder::new().connection(&book).flow("orders", &orders("orders", PUPPET));
+    let folder = Folder::new()
+        .connection(&book)
+        .flow("orders", &orders("orders", PUPPET));
     let mut hosts = Fleet::start(HOST, &folder, 2).await;
     destination.script_next("book", [Behaviour::hang_before_effect(60_000)]);
     assert_eq!(hosts[0].order("orders", "A-1").await.unwrap().status, 202);
@@ -93,7 +97,10 @@ async fn the_backlog_of_a_killed_host_is_shared_by_the_others_and_each_event_has
     let mut hosts = Fleet::start(HOST, &crm(&destination), 3).await;
     destination.script(Rule::always("crm", Behaviour::retry_after("3")).times(40));
     for number in 0..40 {
-        assert_eq!(hosts[0].order("orders", &format!("A-{number}")).await.unwrap().status, 202);
+        assert_eq!(
+            hosts[0].order("orders", &format!("A-{number}")).await.unwrap().status,
+            202
+        );
     }
     hosts[0].kill();
     let all = eventually("all are done", || async {
