@@ -60,9 +60,12 @@ impl Shared {
         Ok(())
     }
 
-    /// The same, where a step in memory is behind the ledger.
+    /// The same, where a step in memory is behind the ledger. Where somebody is about to write it, they find out themselves:
+    /// nobody waits for them, who may be waiting for the disk.
     pub(super) async fn catch_up(&self, cell: &RunCell, due: &DueStep) -> Result<(), Abandoned> {
-        let mut steps = cell.steps.lock().await;
+        let Ok(mut steps) = cell.steps.try_lock() else {
+            return Ok(());
+        };
         let is_behind = |live: &LiveStep| live.id == due.id && live.version < due.version;
         match steps.iter().any(is_behind) {
             true => self.read_anew(cell, &mut steps).await,

@@ -3,6 +3,7 @@
 //! [`super::postgres`].
 
 use super::LedgerError;
+use super::error::A_ROW;
 use super::rows::Row;
 use super::{postgres, sqlite};
 use std::borrow::Cow;
@@ -61,7 +62,7 @@ impl From<DbError> for LedgerError {
     fn from(error: DbError) -> Self {
         match error {
             DbError::Unwritable(why) | DbError::Lost(why) => LedgerError::Unwritable(why),
-            DbError::Constraint(why) => LedgerError::Invalid { what: "a row", why },
+            DbError::Constraint(why) => LedgerError::Invalid { what: A_ROW, why },
             DbError::Io(why) => LedgerError::Fatal(why),
             DbError::InTheWay(why) => LedgerError::InTheWay(why),
             DbError::Other(why) => LedgerError::Database(why),

@@ -2,6 +2,9 @@
 
 use oncegate_domain::id::Id;
 
+/// What a rule of the schema refused.
+pub(in crate::ledger) const A_ROW: &str = "a row";
+
 /// Why the ledger did not do what was asked.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
@@ -114,6 +117,12 @@ impl LedgerError {
             | Self::Closed
             | Self::Open { .. } => false,
         }
+    }
+
+    /// Somebody else may have been in the way of a group, at this moment: a lock, or a unique value that another host took after
+    /// the group had looked for it.
+    pub(in crate::ledger) fn may_pass(&self) -> bool {
+        matches!(self, Self::InTheWay(_) | Self::Invalid { what: A_ROW, .. })
     }
 
     /// Nothing was stored, and trying again later may work: ingress answers 503 with `Retry-After`.

@@ -124,9 +124,8 @@ impl DbError {
     /// By SQLSTATE, see <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
     fn of_state(state: &str, text: String) -> Self {
         match (state.get(..2).unwrap_or_default(), state) {
-            // Serialization failure, deadlock; a lock that was not given in time; a unique value that another host took at
-            // the same moment: the second look finds it.
-            ("40", _) | (_, "55P03" | "23505") => DbError::InTheWay(text),
+            // Serialization failure, deadlock; a lock that was not given in time.
+            ("40", _) | (_, "55P03") => DbError::InTheWay(text),
             ("23", _) => DbError::Constraint(text),
             // A COMMIT whose row this is: nothing was written. Insufficient resources (disk full, too many connections), a
             // server that only reads.

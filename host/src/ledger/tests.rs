@@ -10,6 +10,7 @@ mod on_postgres;
 mod on_sqlite;
 mod people;
 mod plans;
+mod plans_of_hosts;
 mod work;
 
 use super::*;

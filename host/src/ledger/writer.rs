@@ -194,10 +194,11 @@ impl Writer {
     /// Writes a group, again and again while others are in the way (a deadlock, a key that is taken at this moment): they are
     /// gone in a moment, and only then is it told what the rows say now.
     async fn write_until_free(&mut self, group: &mut [Command]) -> Result<Vec<Result<Done>>> {
+        let is_shared = self.connection.conn().is_postgres();
         for tries in 1..=TRIES_IN_THE_WAY_MAX {
             match self.write(group).await {
-                Err(LedgerError::InTheWay(why)) => {
-                    tracing::debug!(why, tries, "others were in the way of a group; it is written again");
+                Err(error) if is_shared && error.may_pass() => {
+                    tracing::debug!(%error, tries, "others were in the way of a group; it is written again");
                     // Not together with the one that was in the way.
                     let pause = PAUSE_IN_THE_WAY.mul_f64(f64::from(tries) * rand::random_range(0.5..=1.5));
                     tokio::time::sleep(pause).await;

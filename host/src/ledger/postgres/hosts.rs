@@ -61,7 +61,7 @@ pub(in crate::ledger) const BACKLOGS: &str = of_owners!(
      FROM pairs WHERE pairs.connection IS NOT NULL GROUP BY pairs.connection"
 );
 /// Whether epochs that have ended still have unfinished work; `?1` is this host's own.
-const LEFT_BEHIND: &str = of_owners!("SELECT COUNT(*) FROM owners WHERE owners.epoch <> ?1");
+pub(in crate::ledger) const LEFT_BEHIND: &str = of_owners!("SELECT COUNT(*) FROM owners WHERE owners.epoch <> ?1");
 
 const NOW: &str = "SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint";
 /// Only one that has not ended: an end is never taken back.

@@ -192,6 +192,12 @@ async fn what_is_under_way_is_found_in_pages_oldest_first(house: House) {
         expected.push(step);
     }
     expected.sort_unstable();
+    assert_eq!(
+        house.ledger.under_way(None, 3).await.unwrap(),
+        [],
+        "of a host that lives"
+    );
+    let house = house.reopen().await;
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = house.ledger.under_way(after, 3).await.unwrap();
