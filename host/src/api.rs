@@ -3,6 +3,7 @@
 //! Every handler is thin: it reads the request, asks the room that knows, and shows the answer (`view`).
 
 mod extract;
+mod forget;
 mod guard;
 mod health;
 mod installation;
@@ -54,6 +55,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/review", get(review::list))
         .route("/review/{id}", get(review::show))
         .route("/review/{id}/{verb}", post(review::decide))
+        .route("/forget", post(forget::forget))
         .route("/audit", get(installation::audit))
         .route("/flows", get(installation::flows))
         .route("/connectors", get(installation::connectors))

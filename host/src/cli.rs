@@ -9,6 +9,7 @@ mod connector;
 mod demo;
 mod drill;
 mod flow;
+mod forget;
 mod installation;
 mod review;
 mod runs;
@@ -89,6 +90,8 @@ enum Command {
     /// What waits for a person.
     #[command(subcommand)]
     Review(review::ReviewCommand),
+    /// Erase what is known of a person: payloads, answers and business words of their runs. Keys stay as HMAC.
+    Forget(forget::ForgetArgs),
     /// See the main job done: 200 leads through a destination that loses answers, with one SIGKILL in the middle.
     Demo(demo::DemoArgs),
     /// Put a connector or a connection through the acceptance test: lost answers, crashes, refusals, counted at a
@@ -124,6 +127,7 @@ pub fn run(cli: Cli) -> ExitCode {
         }
         Command::Run(command) => runs::run(place, command).map(|()| true),
         Command::Review(command) => review::run(place, command).map(|()| true),
+        Command::Forget(args) => forget::run(place, args),
         Command::Demo(args) => demo::run(args),
         Command::Drill(args) => drill::run(args),
         Command::Bench(args) => bench::run(args),

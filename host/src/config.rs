@@ -1,6 +1,10 @@
 //! `oncegate.toml`: how this installation is reached and how much it takes on. Everything has a default; the file may be
 //! missing.
 
+mod retention;
+
+pub use retention::{Keep, Retention};
+
 use crate::egress::Resolver;
 use crate::ledger::{Database, LeaseTerm, Room};
 use oncegate_domain::limits::EVENT_BODY_BYTES_MAX;
@@ -27,6 +31,8 @@ pub struct Config {
     pub hosts: Hosts,
     /// How much this host takes on.
     pub limits: Limits,
+    /// How long what runs held is kept.
+    pub retention: Retention,
     /// Where compiled connectors are kept; `None`: `DATA/cache`. Not of the file: for hosts that a command starts for a
     /// while, and whose data directory goes with it.
     #[serde(skip)]
@@ -93,6 +99,7 @@ impl Default for Config {
             database: Database::Embedded,
             hosts: Hosts::default(),
             limits: Limits::default(),
+            retention: Retention::default(),
             cache: None,
             resolver: Resolver::System,
         }

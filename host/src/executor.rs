@@ -40,6 +40,7 @@ use crate::catalog::{Approved, Catalog, Limits};
 use crate::clock::SharedClock;
 use crate::credentials::Secrets;
 use crate::egress::Egress;
+use crate::flow::ContextItem;
 use crate::ledger::{Ledger, LedgerError, RunResult};
 use crate::runtime::Runtime;
 use crate::share::Shares;
@@ -150,6 +151,14 @@ impl Executor {
     /// There is nothing to cancel, or the run has changed meanwhile; nothing was done.
     pub async fn cancel(&self, run: Id, who: String, why: String) -> Result<(), DecisionError> {
         self.shared.cancel(run, who, why).await
+    }
+
+    /// The business words of a conflicting event, as the flow of `run`, which holds its key, reads them.
+    ///
+    /// # Errors
+    /// Why they cannot be told, in one sentence.
+    pub async fn words_of(&self, run: Id, event: Id) -> Result<Vec<ContextItem>, String> {
+        self.shared.words_of(run, event).await
     }
 
     /// Waits until a run is finished or needs a person, at most until `until_ms`; its result as of then.

@@ -1,6 +1,7 @@
 //! Brings a host up and down: data directory → ledger → catalog → executor → listener, and back in the opposite order.
 
 mod descriptors;
+mod erasing;
 mod listener;
 mod notices;
 
@@ -35,6 +36,7 @@ pub struct Server {
     pub host: Host,
     stop: CancellationToken,
     serving: JoinHandle<()>,
+    erasing: JoinHandle<()>,
 }
 
 /// Everything of a host but its listener.
@@ -219,6 +221,9 @@ impl Server {
             .merge(api::router(Arc::new(host.api(config, address))));
         let stop = CancellationToken::new();
         let stopped = stop.clone();
+        let keep = config.retention.payloads_days;
+        let erasing = erasing::run(host.ledger.clone(), Arc::clone(&host.clock), keep, stop.clone());
+        let erasing = tokio::spawn(erasing);
         let connections_max = descriptors::connections_max(config.limits.connections_max, descriptors::raised());
         let serving = tokio::spawn(listener::run(listener, app, connections_max, stopped));
         Ok(Self {
@@ -226,6 +231,7 @@ impl Server {
             host,
             stop,
             serving,
+            erasing,
         })
     }
 
@@ -235,6 +241,10 @@ impl Server {
         self.host.executor.stop(STOP_WITHIN).await;
         if tokio::time::timeout(STOP_WITHIN, self.serving).await.is_err() {
             tracing::warn!("some requests did not end in time");
+        }
+        // A batch that was sent is still carried out by the ledger.
+        if let Err(error) = self.erasing.await {
+            tracing::warn!(%error, "erasing ended by itself");
         }
         self.host.ledger.close().await;
     }

@@ -212,6 +212,16 @@ pub fn natural_key(secret: &InstallationSecret, account: &str, values: &str) -> 
     )
 }
 
+/// What stands in the record for a business word that was forgotten: who knows the word can find the record again, and nobody
+/// can read the word from it.
+pub fn forgotten_word(secret: &InstallationSecret, name: &str, value: &str) -> String {
+    let bytes = digest(
+        secret,
+        &[b"oncegate forgotten word 1", name.as_bytes(), value.as_bytes()],
+    );
+    BASE32_NOPAD.encode(&bytes[..16]).to_ascii_lowercase()
+}
+
 /// HMAC over length-prefixed parts, so that no two lists of parts are the same bytes. The first part names the use.
 fn digest(secret: &InstallationSecret, parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(&secret.0).expect("HMAC takes a key of any length");

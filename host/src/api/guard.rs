@@ -70,11 +70,30 @@ pub fn token_hash(token: &str) -> [u8; 32] {
 #[derive(Clone, Debug)]
 pub struct Caller(pub String);
 
+/// What they may do.
+#[derive(Clone, Debug)]
+pub struct Role(pub String);
+
+impl Role {
+    /// # Errors
+    /// They are no admin.
+    pub fn must_be_admin(&self) -> Result<(), Problem> {
+        match self.0.as_str() {
+            "admin" => Ok(()),
+            other => {
+                let detail = format!("this needs a token of the role admin; yours has the role {other}");
+                Err(Problem::new(StatusCode::FORBIDDEN, detail))
+            }
+        }
+    }
+}
+
 pub async fn admit(State(api): State<Arc<Api>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     match check(&api, &parts).await {
-        Ok(caller) => {
+        Ok((caller, role)) => {
             parts.extensions.insert(caller);
+            parts.extensions.insert(role);
             next.run(Request::from_parts(parts, body)).await
         }
         Err(problem) => {
@@ -90,7 +109,7 @@ pub async fn admit(State(api): State<Arc<Api>>, request: Request, next: Next) ->
     }
 }
 
-async fn check(api: &Api, request: &Parts) -> Result<Caller, Problem> {
+async fn check(api: &Api, request: &Parts) -> Result<(Caller, Role), Problem> {
     let headers = &request.headers;
     let host = text(headers, header::HOST)?.or_else(|| request.uri.authority().map(|host| host.as_str()));
     let Some(host) = host.filter(|host| api.names.are(host)) else {
@@ -128,7 +147,7 @@ async fn check(api: &Api, request: &Parts) -> Result<Caller, Problem> {
                 .expires_ms
                 .is_none_or(|expires_ms| expires_ms > api.clock.now_ms()) =>
         {
-            Ok(Caller(token.name))
+            Ok((Caller(token.name), Role(token.role)))
         }
         Some(_) | None => Err(unauthorized()),
     }

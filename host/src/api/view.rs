@@ -19,12 +19,13 @@ pub(super) fn run(run: &RunSummary) -> Value {
     json!({
         "id": run.id.to_string(),
         "flow": run.flow,
-        "key": run.key,
+        "key": run.erased_ms.is_none().then_some(&run.key),
         "context": run.context,
         "state": run.state.as_str(),
         "duplicates": run.duplicates,
         "created_at": utc(run.created_ms),
         "finished_at": run.finished_ms.map(utc),
+        "erased_at": run.erased_ms.map(utc),
     })
 }
 
@@ -53,6 +54,7 @@ pub(super) fn run_detail(detail: &RunDetail) -> Value {
 /// The body is shown without its packing: people read it. What was sent stays in the ledger.
 fn event(event: &StoredEvent) -> Value {
     let body = event.body.plain(&BodyLimits::default());
+    let is_there = event.erased_ms.is_none();
     json!({
         "id": event.id.to_string(),
         "received_at": utc(event.received_ms),
@@ -61,8 +63,9 @@ fn event(event: &StoredEvent) -> Value {
         "signed_digest": event.signed_digest.map(|digest| format!("sha256:{}", HEXLOWER.encode(&digest))),
         "content_type": event.body.content_type,
         "content_encoding": event.body.encoding.as_str(),
-        "body": body.as_deref().ok().map(String::from_utf8_lossy),
-        "body_unreadable": body.as_ref().err().map(ToString::to_string),
+        "body": body.as_deref().ok().filter(|_| is_there).map(String::from_utf8_lossy),
+        "erased_at": event.erased_ms.map(utc),
+        "body_unreadable": body.as_ref().err().filter(|_| is_there).map(ToString::to_string),
     })
 }
 

@@ -85,7 +85,7 @@ fn list(answer: &Value) -> String {
             vec![
                 text(run, "id").to_owned(),
                 text(run, "flow").to_owned(),
-                short(text(run, "key"), 40),
+                key(run, 40),
                 words(run),
                 text(run, "state").to_owned(),
                 text(run, "created_at").to_owned(),
@@ -110,6 +110,14 @@ fn further(answer: &Value) -> String {
     )
 }
 
+/// The business key of a run, as long as it is known.
+pub fn key(run: &Value, chars_max: usize) -> String {
+    match run["key"].as_str() {
+        Some(key) => short(key, chars_max),
+        None => "(erased)".to_owned(),
+    }
+}
+
 /// The business words of a run.
 pub fn words(run: &Value) -> String {
     let context = run["context"].as_array().into_iter().flatten();
@@ -130,7 +138,7 @@ pub fn story(run: &Value) -> String {
         field("flow"),
         run["revision"]
     );
-    told += &format!("  key      {}\n", field("key"));
+    told += &format!("  key      {}\n", key(run, 1_000));
     told += &format!("  about    {}\n", words(run));
     let event = &run["event"];
     let came = (
@@ -143,6 +151,9 @@ pub fn story(run: &Value) -> String {
         told += &format!("  again    {} times, not executed\n", run["duplicates"]);
     }
     told += &format!("  state    {}\n", field("state"));
+    if let Some(erased_at) = run["erased_at"].as_str() {
+        told += &format!("  erased   on {}: payloads, answers, attempts\n", escape(erased_at));
+    }
     for step in run["steps"].as_array().into_iter().flatten() {
         told += &step_story(step);
     }

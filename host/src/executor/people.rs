@@ -1,21 +1,19 @@
 //! What people decide: about a step in review, about a conflicting event, and to cancel a run. Each names the version
 //! that the person saw; on change nothing happens (DESIGN section 7).
 
+mod conflict;
 mod words;
 
 use super::Shared;
-use super::intake::{conflict_key, first_steps};
 use super::live::{LiveStep, RunCell};
 use super::scheduler::Ready;
 use super::settle::Consequences;
-use crate::flow::{BodyLimits, EventView};
 use crate::ledger::{
-    Cancel, ConflictDecision, ConflictRun, LedgerError, PersonAction, PersonDecision, ReviewDetail, ReviewSubject,
-    StepWrite,
+    Cancel, ConflictDecision, LedgerError, PersonAction, PersonDecision, ReviewDetail, ReviewSubject, StepWrite,
 };
 use oncegate_domain::doubt::{Terms, Unsettled};
 use oncegate_domain::id::Id;
-use oncegate_domain::key::{Role, key_hash};
+use oncegate_domain::key::Role;
 use oncegate_domain::review::{RetryOffer, retry_offer};
 use oncegate_domain::run;
 use oncegate_domain::step::{self, Decision, Event, IllegalTransition, Review, State, Step};
@@ -225,43 +223,21 @@ impl Shared {
         Ok(())
     }
 
-    async fn conflict_run(&self, detail: &ReviewDetail) -> Result<ConflictRun, DecisionError> {
-        let event = detail.conflicting.as_ref();
-        let event = event.ok_or_else(|| DecisionError::NotFound("conflicting event".to_owned()))?;
-        let cell = self
-            .cell(detail.run.run.id)
-            .await
-            .map_err(|error| DecisionError::NotPossible(error.to_string()))?;
-        let cell = cell.ok_or_else(|| DecisionError::NotFound(format!("run {}", detail.run.run.id)))?;
-        let flow = &cell.facts.flow.flow;
-        let not_possible = |why: String| DecisionError::NotPossible(why);
-        let body = event.body.parse(&BodyLimits::default());
-        let body = body.map_err(|error| not_possible(error.to_string()))?;
-        let id = event.id.to_string();
-        let view = EventView {
-            id: &id,
-            received_ms: event.received_ms,
-            source: &event.source,
-            body: &body,
-            headers: &event.headers,
-            query: &event.query,
-        };
-        let context = flow.context(&view).map_err(|error| not_possible(error.to_string()))?;
-        let key = conflict_key(&cell.facts.key, event.id).map_err(|error| not_possible(error.to_string()))?;
-        Ok(ConflictRun {
-            flow_revision: detail.run.flow_revision,
-            key_hash: key_hash(&self.secret, &cell.facts.flow.id.to_string(), &key),
-            key,
-            context,
-            steps: first_steps(flow, self.clock.now_ms()),
-        })
-    }
-
     /// Cancels what has not been sent. A step in doubt is settled first, never resent.
     pub async fn cancel(self: &Arc<Self>, run: Id, who: String, why: String) -> Result<(), DecisionError> {
         check_reason(&why)?;
         if why.trim().is_empty() {
             return Err(DecisionError::NeedsReason);
+        }
+        let nothing_left = || DecisionError::NotPossible(format!("nothing of run {run} is left to cancel"));
+        // An erased one is over, and cannot be read any more.
+        if self
+            .ledger
+            .run_result(run)
+            .await?
+            .is_some_and(|result| result.erased_ms.is_some())
+        {
+            return Err(nothing_left());
         }
         let cell = self
             .cell(run)
@@ -277,9 +253,7 @@ impl Shared {
             .filter_map(|(index, live)| Some((index, step::apply(&live.standing, &Event::Cancel { at_ms }).ok()?)))
             .collect();
         if cancelled.is_empty() {
-            return Err(DecisionError::NotPossible(format!(
-                "nothing of run {run} is left to cancel"
-            )));
+            return Err(nothing_left());
         }
         let consequences = Consequences::of_many(&cell, &steps, &cancelled, at_ms)?;
         let writes = cancelled.iter().map(|(index, after)| StepWrite {

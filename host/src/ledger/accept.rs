@@ -348,6 +348,8 @@ async fn conflict(conn: &mut Conn<'_>, accept: &Accept, run: Id) -> Result<Accep
         WHERE events.run_id = ?1 AND events.kind <> 'first' AND events.kind = 'conflict' AND events.fingerprint = ?2";
     const OPEN: &str = "INSERT INTO review_items (id, version, run_id, event_id, reason, may_exist, opened_ms)
         VALUES (?1, 1, ?2, ?3, '\"conflict\"', 0, ?4)";
+    const ERASE_LATER: &str = "INSERT INTO erasing_later (run_id, due_ms)
+        SELECT id, ?2 FROM runs WHERE id = ?1 AND erased_ms IS NOT NULL ON CONFLICT (run_id) DO NOTHING";
     let values = vec![Value::id(run), Value::bytes(&accept.event.fingerprint)];
     if let Some(row) = conn.query(KNOWN, values).await?.pop() {
         return row.decode("review_items", |row| {
@@ -369,6 +371,9 @@ async fn conflict(conn: &mut Conn<'_>, accept: &Accept, run: Id) -> Result<Accep
         Value::int(accept.event.received_ms),
     ];
     conn.query(OPEN, values).await?;
+    // Nobody looks at an erased run any more: the body of this event must be found again when it is old.
+    let values = vec![Value::id(run), Value::int(accept.event.received_ms)];
+    conn.query(ERASE_LATER, values).await?;
     Ok(Accepted::Conflict {
         run,
         event: accept.event.id,

@@ -81,6 +81,8 @@ pub struct RunSummary {
     pub created_ms: i64,
     /// When it reached a final state.
     pub finished_ms: Option<i64>,
+    /// When key, business words, payloads and answers were erased.
+    pub erased_ms: Option<i64>,
 }
 
 /// Which runs.
@@ -113,6 +115,8 @@ pub struct StoredEvent {
     pub headers: BTreeMap<String, String>,
     /// The query.
     pub query: BTreeMap<String, String>,
+    /// When body, headers and query were erased.
+    pub erased_ms: Option<i64>,
 }
 
 /// A later delivery under the same key.
@@ -394,4 +398,6 @@ pub struct RunResult {
     pub finished: bool,
     /// `{step: output}` of its completed steps.
     pub outputs: Value,
+    /// When the outputs were erased.
+    pub erased_ms: Option<i64>,
 }

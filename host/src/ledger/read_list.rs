@@ -18,7 +18,7 @@ macro_rules! runs {
     ($first:literal) => {
         concat!(
             "SELECT runs.id, runs.flow_id, (SELECT flows.name FROM flows WHERE flows.id = runs.flow_id), runs.event_key,
-               runs.context, runs.state, runs.duplicates, runs.created_ms, runs.finished_ms
+               runs.context, runs.state, runs.duplicates, runs.created_ms, runs.finished_ms, runs.erased_ms
              FROM runs WHERE ",
             $first,
             "runs.id < ?1 AND runs.id >= ?2 AND (?3 IS NULL OR runs.flow_id = ?3) AND (?4 IS NULL OR runs.state = ?4)

@@ -18,7 +18,8 @@ pub(super) static RUNS: LazyLock<Arc<str>> = LazyLock::new(|| {
     of_page(
         "SELECT runs.id, runs.flow_id, runs.flow_revision, runs.event_key, runs.state, runs.created_ms,
            events.id, events.received_ms, events.source, events.verified_by, events.signed_digest, events.headers,
-           events.query, events.content_type, events.content_encoding, events.body
+           events.query, events.content_type, events.content_encoding, events.body,
+           events.erased_ms
          FROM runs LEFT JOIN events ON events.id = runs.event_id WHERE runs.id IN (…)",
     )
 });

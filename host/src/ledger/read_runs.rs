@@ -11,10 +11,10 @@ use oncegate_domain::run;
 use serde_json::Value as Json;
 
 pub(super) const SUMMARY: &str = "SELECT runs.id, runs.flow_id, flows.name, runs.event_key, runs.context, runs.state,
-      runs.duplicates, runs.created_ms, runs.finished_ms, runs.flow_revision, runs.event_id
+      runs.duplicates, runs.created_ms, runs.finished_ms, runs.erased_ms, runs.flow_revision, runs.event_id
     FROM runs JOIN flows ON flows.id = runs.flow_id WHERE runs.id = ?1";
 pub(super) const EVENT: &str = "SELECT id, received_ms, source, verified_by, signed_digest, headers, query,
-      content_type, content_encoding, body
+      content_type, content_encoding, body, erased_ms
     FROM events WHERE id = ?1";
 pub(super) const STEPS: &str = "SELECT id, run_id, ordinal, name, role, item, correction, connection, action, standing,
       state, in_doubt_since_ms, version, epoch, due_ms, last_number, key_window_end_ms, natural_key, last_error, input,
@@ -26,7 +26,7 @@ pub(super) const ATTEMPTS: &str = "SELECT number, kind, connector_digest, connec
     FROM attempts WHERE step_id = ?1 ORDER BY number";
 pub(super) const AGAIN: &str = "SELECT id, received_ms, source, verified_by, kind FROM events
     WHERE run_id = ?1 AND kind <> 'first' ORDER BY id LIMIT ?2";
-pub(super) const RESULT: &str = "SELECT steps.id, runs.state, steps.name, steps.role, steps.output
+pub(super) const RESULT: &str = "SELECT steps.id, runs.state, runs.erased_ms, steps.name, steps.role, steps.output
     FROM runs JOIN steps ON steps.run_id = runs.id WHERE runs.id = ?1 ORDER BY steps.ordinal";
 
 async fn summary(conn: &mut Conn<'_>, run: Id) -> Result<Option<(RunSummary, u32, Id)>> {
@@ -35,7 +35,7 @@ async fn summary(conn: &mut Conn<'_>, run: Id) -> Result<Option<(RunSummary, u32
     row.map(read).transpose()
 }
 
-/// A run as listed, from the first nine cells of [`SUMMARY`].
+/// A run as listed, from the first ten cells of [`SUMMARY`].
 pub(super) fn read_summary(row: &mut Row) -> std::result::Result<RunSummary, Bad> {
     Ok(RunSummary {
         id: row.id()?,
@@ -47,6 +47,7 @@ pub(super) fn read_summary(row: &mut Row) -> std::result::Result<RunSummary, Bad
         duplicates: row.small()?,
         created_ms: row.int()?,
         finished_ms: row.opt_int()?,
+        erased_ms: row.opt_int()?,
     })
 }
 
@@ -75,6 +76,7 @@ pub(super) fn read_event(row: &mut Row) -> std::result::Result<StoredEvent, Bad>
             encoding: row.word()?,
             bytes: row.bytes()?,
         },
+        erased_ms: row.opt_int()?,
     })
 }
 
@@ -214,24 +216,26 @@ pub(super) async fn result(conn: &mut Conn<'_>, run: Id) -> Result<Option<RunRes
     let mut found = None;
     let mut outputs = serde_json::Map::new();
     for row in rows {
-        let (state, name, role, output) = row.decode("steps", |row| {
+        let (state, erased_ms, name, role, output) = row.decode("steps", |row| {
             row.id()?;
             Ok((
                 row.word::<run::State>()?,
+                row.opt_int()?,
                 row.text()?,
                 row.text()?,
                 row.opt_json::<Json>()?,
             ))
         })?;
-        found = Some(state);
+        found = Some((state, erased_ms));
         // What tells people about a review is no result.
         if let (Some(output), "do") = (output, role.as_str()) {
             outputs.insert(name, output);
         }
     }
-    Ok(found.map(|state| RunResult {
+    Ok(found.map(|(state, erased_ms)| RunResult {
         state,
         finished: run_is_final(state),
         outputs: Json::Object(outputs),
+        erased_ms,
     }))
 }

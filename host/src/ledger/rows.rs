@@ -67,6 +67,11 @@ impl Row {
         self.cells.next().ok_or_else(|| self.bad("is missing"))
     }
 
+    /// The values as they are, for those who do not go by what they mean.
+    pub(super) fn into_cells(self) -> Vec<Cell> {
+        self.cells.collect()
+    }
+
     /// Passes over a cell.
     pub(super) fn skip(&mut self) -> Read<()> {
         self.next().map(drop)

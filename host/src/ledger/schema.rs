@@ -31,6 +31,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         everywhere: include_str!("migrations/0003.sql"),
         on_postgres: include_str!("migrations/0003.postgres.sql"),
     },
+    everywhere(include_str!("migrations/0005.sql")),
 ];
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied_ms BIGINT NOT NULL)";

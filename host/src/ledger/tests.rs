@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod catalog;
+mod erasing;
 mod events;
 mod hosts;
 mod many;

@@ -10,7 +10,7 @@ use super::refusals::{Refusals, UNAVAILABLE_S};
 use super::source;
 use super::verify::{self, Evidence, Verified};
 use crate::catalog::{ActiveFlow, Catalog};
-use crate::clock::SharedClock;
+use crate::clock::{SharedClock, utc};
 use crate::credentials::Secrets;
 use crate::executor::{Delivery, Executor};
 use crate::flow::{RawBody, Respond, Verify, Webhook};
@@ -280,12 +280,18 @@ impl Hooks {
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).retry_after(UNAVAILABLE_S)
         };
         let result = self.executor.result(run, until_ms).await.map_err(unavailable)?;
+        let erased_ms = result.as_ref().and_then(|result| result.erased_ms);
         let (status, state, outputs) = match result {
             Some(result) if result.finished => (StatusCode::OK, result.state.as_str(), result.outputs),
             Some(result) => (StatusCode::ACCEPTED, result.state.as_str(), Value::Null),
             None => (StatusCode::ACCEPTED, "pending", Value::Null),
         };
-        let answer = json!({ "run": run.to_string(), "state": state, "duplicate": duplicate, "result": outputs });
+        let mut answer = json!({ "run": run.to_string(), "state": state, "duplicate": duplicate, "result": outputs });
+        // What the run gave is gone, which is another thing than a run that gave nothing.
+        if let Some(erased_ms) = erased_ms {
+            answer["result"] = Value::Null;
+            answer["result_erased_at"] = Value::String(utc(erased_ms));
+        }
         Ok((status, Json(answer)).into_response())
     }
 }

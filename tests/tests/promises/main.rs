@@ -19,6 +19,7 @@ mod digits;
 mod doubt_sticks;
 mod drilled;
 mod durable_points;
+mod erased;
 mod hooks;
 mod hostile_neighbours;
 mod killed;

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::ledger::database::Sql;
-use crate::ledger::{accept as a, due, finish as f, intend as i, read_audit, read_catalog, read_review, read_runs};
+use crate::ledger::{
+    accept as a, due, erase, finish as f, forget, intend as i, read_audit, read_catalog, read_review, read_runs,
+};
 use crate::ledger::{read_counts, read_list, read_page, sqlite};
 
 /// The plan of a statement, one line per node.
@@ -127,6 +129,37 @@ async fn listings_read_runs_in_order_and_no_further_than_they_must() {
     ] {
         check(&house, sql, expected).await;
     }
+}
+
+/// Each batch finds its runs by the order of their ids and all that belongs to them by their indexes, in every table that grows.
+#[tokio::test]
+async fn erasing_reads_no_more_than_its_batch() {
+    let house = house().await;
+    let by_id = "runs USING COVERING INDEX sqlite_autoindex_runs_1 (id>? AND id<?)";
+    check(&house, erase::FRESH, &[by_id]).await;
+    check(&house, erase::LATER, &["USING COVERING INDEX erasing_later_due"]).await;
+    check(
+        &house,
+        &erase::STANDING,
+        &["SEARCH runs", "SEARCH steps", "USING INDEX review_run"],
+    )
+    .await;
+    for (sql, _) in erase::ERASE.iter() {
+        check(&house, sql, &["SEARCH"]).await;
+    }
+    check(
+        &house,
+        forget::CONTEXTS,
+        &["runs USING INDEX sqlite_autoindex_runs_1 (id>?)"],
+    )
+    .await;
+    check(
+        &house,
+        forget::CONFLICTS,
+        &["review_items USING INDEX review_event", "SEARCH events"],
+    )
+    .await;
+    check(&house, forget::ERASE_EVENT, &["SEARCH events", "INDEX review_event"]).await;
 }
 
 /// History by its last row, the rest by indexes that hold nothing of it; effects in some of the newest runs.
