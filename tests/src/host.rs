@@ -127,6 +127,15 @@ impl TestHost {
         self.come_up_with_config(|config| change(&mut config.limits)).await;
     }
 
+    /// Comes up again on a database to which its ledger was moved.
+    ///
+    /// # Panics
+    /// It does not come up.
+    pub async fn come_up_on(&mut self, database: &str) {
+        let database = database.parse().unwrap();
+        self.come_up_with_config(|config| config.database = database).await;
+    }
+
     /// Comes up again in a world in which these names exist, with these addresses, and no others.
     ///
     /// # Panics

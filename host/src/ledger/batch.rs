@@ -4,7 +4,7 @@
 //! it away. No `RETURNING` either, which makes one as well; how many rows a statement changed says enough. On PostgreSQL all
 //! rows at once, for there each statement is a journey.
 
-use super::database::{Conn, DbError, Value, WriterConnection, a_reader_changes_nothing};
+use super::database::{Conn, DbError, Sql, Value, WriterConnection, a_reader_changes_nothing};
 use super::postgres::{self, Columns};
 use super::rows::Row;
 use std::sync::OnceLock;
@@ -171,6 +171,33 @@ impl<const N: usize> Template<N> {
             placed.push_str(rest);
         }
         placed
+    }
+}
+
+/// Inserts rows into any table; all of them have the same columns.
+pub(super) async fn insert_rows(
+    connection: &mut WriterConnection,
+    table: &str,
+    columns: &str,
+    rows: Vec<Vec<Value<'_>>>,
+) -> Result<(), DbError> {
+    match connection {
+        WriterConnection::Sqlite(writer) => {
+            let Some(width) = rows.first().map(Vec::len) else {
+                return Ok(());
+            };
+            let places: Vec<String> = (1..=width).map(|place| format!("?{place}")).collect();
+            let sql = format!("INSERT INTO {table} ({columns}) VALUES ({})", places.join(", "));
+            let sql = Sql::Built(sql.into());
+            rows.iter().try_for_each(|row| writer.query(sql.clone(), row).map(drop))
+        }
+        WriterConnection::Postgres(writer) => {
+            let Some(all) = Columns::of(rows.into_iter())? else {
+                return Ok(());
+            };
+            let sql = format!("INSERT INTO {table} ({columns}) SELECT * FROM {}", all.unnest());
+            writer.query_all(&sql, all).await.map(drop)
+        }
     }
 }
 

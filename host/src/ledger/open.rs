@@ -7,7 +7,7 @@ use super::space::{Room, Space};
 use super::store::Store;
 use super::writer::{COMMANDS_WAITING_MAX, Counters, Writer};
 use super::{
-    Inner, Installation, Ledger, LedgerError, Result, identity, new_id, place, postgres, pulse, schema, sqlite,
+    Inner, Installation, Ledger, LedgerError, Result, identity, moving, new_id, place, postgres, pulse, schema, sqlite,
 };
 use crate::clock::SharedClock;
 use oncegate_domain::id::Id;
@@ -94,7 +94,7 @@ pub struct Opening {
 const LOCK_TRIES_MAX: u32 = 10;
 const LOCK_PAUSE_MS: u64 = 50;
 
-async fn take_lock(dir: &Path) -> std::result::Result<File, String> {
+pub(super) async fn take_lock(dir: &Path) -> std::result::Result<File, String> {
     for _ in 0..LOCK_TRIES_MAX {
         if let Some(lock) = place::lock(dir)? {
             return Ok(lock);
@@ -213,6 +213,7 @@ async fn begin(
         clock.follow(postgres::hosts::now_ms(&mut connection.conn()).await?);
     }
     schema::migrate(connection, clock.now_ms()).await?;
+    moving::refuse(connection).await?;
     let asked_boot_ms = Lease::now_boot_ms();
     let (installation, epoch) = schema::begin_epoch(connection, starting, clock.now_ms()).await?;
     let until_boot_ms = asked_boot_ms.saturating_add_unsigned(starting.term.ms);

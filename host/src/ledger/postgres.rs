@@ -34,6 +34,16 @@ pub(super) const RUNS_EVER: &str = "SELECT COUNT(*) FROM runs";
 /// Waits for its turn to start, and keeps it until the end of the transaction. The number is the letters `ogstarts`.
 pub(super) const HOLD_STARTS: &str = "SELECT pg_advisory_xact_lock(8027511804499489907)::text";
 
+/// Every column of every table of the schema that names go to: table, column, type, and its place in the key, counted from 1
+/// (0: it is not in the key).
+pub(super) const COLUMNS: &str = "SELECT tables.relname::text, columns.attname::text,
+      format_type(columns.atttypid, NULL), COALESCE(array_position(keys.indkey::int2[], columns.attnum)::bigint, -1) + 1
+    FROM pg_class AS tables
+    JOIN pg_attribute AS columns ON columns.attrelid = tables.oid AND columns.attnum > 0 AND NOT columns.attisdropped
+    LEFT JOIN pg_index AS keys ON keys.indrelid = tables.oid AND keys.indisprimary
+    WHERE tables.relkind = 'r' AND tables.relnamespace = current_schema()::text::regnamespace
+    ORDER BY tables.relname, columns.attnum";
+
 /// Connects the writer and its readers to the database that `url` names, for the host of this id.
 pub(super) async fn open(url: &str, host: Id) -> Result<(WriterConnection, Readers), String> {
     let options = PgConnectOptions::from_str(url)

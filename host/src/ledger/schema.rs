@@ -1,6 +1,6 @@
 //! The tables: migrations in order, each run once, in a transaction of its own. A ledger from a newer version is refused.
 
-use super::database::{Value, WriterConnection};
+use super::database::{Conn, Value, WriterConnection};
 use super::hosts::{self, Starting};
 use super::rows::Row;
 use super::{Installation, LedgerError, Result, new_id, random};
@@ -54,10 +54,7 @@ async fn migrate_within(connection: &mut WriterConnection, now_ms: i64) -> Resul
     // Of hosts that start together one makes the tables, and the others find them.
     conn.hold_starts().await?;
     conn.query(VERSIONS, Vec::new()).await?;
-    let rows = conn
-        .query("SELECT COALESCE(MAX(version), 0) FROM migrations", Vec::new())
-        .await?;
-    let version: usize = first(rows, "migrations")?.decode("migrations", Row::small)?;
+    let version = version(&mut conn).await?;
     if version > MIGRATIONS.len() {
         let why = format!(
             "it was written by a newer version of Oncegate (schema {version}, this one knows {}); start that one",
@@ -78,6 +75,14 @@ async fn migrate_within(connection: &mut WriterConnection, now_ms: i64) -> Resul
             .await?;
     }
     Ok(())
+}
+
+/// Which migrations ran.
+pub(super) async fn version(conn: &mut Conn<'_>) -> Result<usize> {
+    let rows = conn
+        .query("SELECT COALESCE(MAX(version), 0) FROM migrations", Vec::new())
+        .await?;
+    first(rows, "migrations")?.decode("migrations", Row::small)
 }
 
 /// Makes the installation at the first start, and begins a new epoch at every start.

@@ -28,6 +28,11 @@ pub(super) const EVENTS_EVER: &str = "SELECT COALESCE(MAX(rowid), 0) FROM events
 /// The same.
 pub(super) const RUNS_EVER: &str = "SELECT COALESCE(MAX(rowid), 0) FROM runs";
 
+/// Every column of every table: table, column, type, and its place in the key, counted from 1 (0: it is not in the key).
+pub(super) const COLUMNS: &str = "SELECT tables.name, columns.name, columns.type, columns.pk
+    FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
+    WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' ORDER BY tables.name, columns.cid";
+
 impl DbError {
     /// By SQLite's result code; the low byte is the primary one, see <https://sqlite.org/rescode.html>.
     fn of_code(code: Option<i32>, text: String) -> Self {

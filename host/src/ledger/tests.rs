@@ -7,6 +7,7 @@ mod erasing;
 mod events;
 mod hosts;
 mod many;
+mod moving;
 mod on_postgres;
 mod on_sqlite;
 mod people;

@@ -37,6 +37,7 @@ mod packed_bodies;
 mod providers;
 mod refusals;
 mod refused_credentials;
+mod relocated;
 mod scarce_room;
 mod secrets_stay;
 mod signed_by_hand;

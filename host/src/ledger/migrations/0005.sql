@@ -18,3 +18,8 @@ CREATE TABLE erasing_later (
     due_ms BIGINT NOT NULL
 );
 CREATE INDEX erasing_later_due ON erasing_later (due_ms, run_id);
+
+-- Where the ledger was moved to, and since when: no host works on it any more. moving_from: a move into it is not finished.
+ALTER TABLE installation ADD COLUMN moving_from TEXT;
+ALTER TABLE installation ADD COLUMN moved_to TEXT;
+ALTER TABLE installation ADD COLUMN moved_ms BIGINT;

@@ -49,14 +49,18 @@ impl Column {
 
 impl Columns {
     /// Turns rows into columns; `None`: there are no rows.
-    pub(in crate::ledger) fn of<'a, const N: usize>(
-        rows: impl Iterator<Item = [Value<'a>; N]>,
-    ) -> Result<Option<Columns>, DbError> {
+    pub(in crate::ledger) fn of<'a, R>(rows: impl Iterator<Item = R>) -> Result<Option<Columns>, DbError>
+    where
+        R: IntoIterator<Item = Value<'a>>,
+    {
         let mut columns: Option<Vec<Column>> = None;
         for row in rows {
-            let columns = columns.get_or_insert_with(|| row.iter().map(Column::of_kind).collect());
-            for (column, value) in columns.iter_mut().zip(row) {
-                column.push(value)?;
+            let columns = columns.get_or_insert_default();
+            for (place, value) in row.into_iter().enumerate() {
+                if place == columns.len() {
+                    columns.push(Column::of_kind(&value));
+                }
+                columns[place].push(value)?;
             }
         }
         Ok(columns.map(Columns))
