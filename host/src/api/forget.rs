@@ -42,7 +42,6 @@ struct Item {
 }
 
 /// What one part found.
-#[derive(Default)]
 struct Found {
     forgotten: Forgotten,
     /// Conflicting events that wait for a person, or whose words cannot be told: the item, and why.
@@ -57,56 +56,61 @@ pub(super) async fn forget(
 ) -> Result<Json<Value>, Problem> {
     role.must_be_admin()?;
     let words = words(body.context)?;
-    let at_ms = api.clock.now_ms();
-    let why = recorded(&api, &words);
+    let asked = Forget {
+        runs: Vec::new(),
+        events: Vec::new(),
+        who,
+        why: recorded(&api, &words),
+        at_ms: api.clock.now_ms(),
+    };
     if !body.dry_run && body.after.is_none() {
         // Before anything is erased, and also where nothing is found.
-        let entry = AuditEntry {
-            at_ms,
-            who: who.clone(),
-            what: "forget".to_owned(),
-            subject: why.clone(),
-            why: String::new(),
-        };
-        api.ledger.audit(entry).await.map_err(ledger_problem)?;
+        record(&api, &asked).await?;
     }
-    let part = api
-        .ledger
-        .runs_about(&words, body.after)
-        .await
-        .map_err(ledger_problem)?;
+    let part = api.ledger.runs_about(&words, body.after).await;
+    let part = part.map_err(ledger_problem)?;
     let after = body.after.unwrap_or(Id::from_bytes([0; 16]));
     let (events, conflicts) = conflicting(&api, &words, after, part.up_to).await?;
-    let mut found = Found {
-        conflicts,
-        ..Found::default()
-    };
-    match body.dry_run {
+    let forgotten = match body.dry_run {
         true => {
-            found.forgotten = api.ledger.could_forget(&part.runs).await.map_err(ledger_problem)?;
-            found.forgotten.events = events;
+            let could = api.ledger.could_forget(&part.runs).await.map_err(ledger_problem)?;
+            Forgotten { events, ..could }
         }
-        false => {
-            let of = |runs: &[Id], events: &[Id]| Forget {
-                runs: runs.to_vec(),
-                events: events.to_vec(),
-                who: who.clone(),
-                why: why.clone(),
-                at_ms,
-            };
-            let runs = part.runs.chunks(RUNS_PER_ERASING_MAX).map(|runs| of(runs, &[]));
-            let events = events.chunks(RUNS_PER_ERASING_MAX).map(|events| of(&[], events));
-            // One after the other: each is a command of its own, and events come in between.
-            for batch in runs.chain(events) {
-                let done = api.ledger.forget(batch).await.map_err(ledger_problem)?;
-                found.forgotten.runs.extend(done.runs);
-                found.forgotten.kept.extend(done.kept);
-                found.forgotten.events.extend(done.events);
-            }
-        }
-    }
+        false => erase(&api, &part.runs, &events, &asked).await?,
+    };
+    let found = Found { forgotten, conflicts };
     let next = part.more.then_some(part.up_to);
     Ok(Json(shown(&found, body.dry_run, part.looked_at, next)))
+}
+
+async fn record(api: &Api, asked: &Forget) -> Result<(), Problem> {
+    let entry = AuditEntry {
+        at_ms: asked.at_ms,
+        who: asked.who.clone(),
+        what: "forget".to_owned(),
+        subject: asked.why.clone(),
+        why: String::new(),
+    };
+    api.ledger.audit(entry).await.map_err(ledger_problem)
+}
+
+/// One batch after the other: each is a command of its own, and events come in between.
+async fn erase(api: &Api, runs: &[Id], events: &[Id], asked: &Forget) -> Result<Forgotten, Problem> {
+    let of = |runs: &[Id], events: &[Id]| Forget {
+        runs: runs.to_vec(),
+        events: events.to_vec(),
+        ..asked.clone()
+    };
+    let runs = runs.chunks(RUNS_PER_ERASING_MAX).map(|runs| of(runs, &[]));
+    let events = events.chunks(RUNS_PER_ERASING_MAX).map(|events| of(&[], events));
+    let mut forgotten = Forgotten::default();
+    for batch in runs.chain(events) {
+        let done = api.ledger.forget(batch).await.map_err(ledger_problem)?;
+        forgotten.runs.extend(done.runs);
+        forgotten.kept.extend(done.kept);
+        forgotten.events.extend(done.events);
+    }
+    Ok(forgotten)
 }
 
 fn words(context: Vec<Item>) -> Result<Vec<Word>, Problem> {

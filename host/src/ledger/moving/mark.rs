@@ -68,7 +68,7 @@ fn refused(marks: &Marks) -> Option<String> {
 /// # Errors
 /// It is of another version, was moved already, is not whole, or a host works on it.
 pub(super) async fn movable(source: &mut WriterConnection, now_ms: i64) -> Result<Vec<Table>> {
-    // A host whose lease has not run out. On a ledger of one host the lock has told already.
+    // A host whose lease has not run out. In a data directory the lock has told already that there is none.
     const AT_WORK: &str = "SELECT epoch, name FROM hosts WHERE ended_ms IS NULL AND lease_until_ms > ?1 LIMIT 1";
     let refuse = |why: String| {
         Err(LedgerError::Invalid {
@@ -95,8 +95,10 @@ pub(super) async fn movable(source: &mut WriterConnection, now_ms: i64) -> Resul
     if let Some(why) = refused(&marks) {
         return refuse(why);
     }
-    if let Some(row) = source.conn().query(AT_WORK, vec![Value::int(now_ms)]).await?.pop() {
-        let (epoch, name) = row.decode("hosts", |row| Ok((row.int()?, row.text()?)))?;
+    if let WriterConnection::Postgres(_) = source
+        && let Some(row) = source.conn().query(AT_WORK, vec![Value::int(now_ms)]).await?.pop()
+    {
+        let (epoch, name): (i64, String) = row.decode("hosts", |row| Ok((row.int()?, row.text()?)))?;
         return refuse(format!(
             "the host {name} (epoch {epoch}) works on it; stop every host first"
         ));

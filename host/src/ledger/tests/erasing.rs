@@ -1,21 +1,19 @@
 //! Erasing what is old and what is to be forgotten: what goes, what stays, what is never touched.
 
+mod conflicts;
+mod forgotten;
+mod measured;
+
 use super::*;
 use crate::ledger::database::{Sql, Value as Bound};
 use crate::ledger::rows::Cell;
-use futures::{FutureExt, StreamExt};
 
 on_both! {
     what_is_old_goes_and_what_names_the_event_stays,
     what_is_not_over_is_passed_by_and_found_again_when_it_is,
     what_ended_late_is_kept_from_its_end,
     history_is_gone_through_once_in_batches,
-    a_conflict_that_comes_after_is_kept_for_a_person_and_then_goes,
-    the_event_of_a_run_that_a_person_made_goes_with_that_run,
     a_natural_key_is_still_known_as_later,
-    whoever_is_to_be_forgotten_is_found_by_all_words_and_no_other,
-    what_cannot_be_forgotten_yet_says_why,
-    a_conflicting_event_is_forgotten_once_somebody_decided,
 }
 
 const DAY_MS: i64 = 86_400_000;
@@ -155,8 +153,7 @@ async fn conflict(house: &House, key: &str, customer: &str, print: u8) -> (Id, I
     }
 }
 
-fn decided(house: &House, item: Id, at_ms: i64, run: Option<ConflictRun>) -> ConflictDecision {
-    let _ = house;
+fn decided(item: Id, at_ms: i64, run: Option<ConflictRun>) -> ConflictDecision {
     ConflictDecision {
         item,
         version: 1,
@@ -256,11 +253,7 @@ async fn what_is_not_over_is_passed_by_and_found_again_when_it_is(house: House) 
     finish.others.push(StepWrite::new(pending_steps[1], 0, completed()));
     (finish.run_state, finish.at_ms) = (Some(run::State::Completed), at_ms);
     house.ledger.finish(finish).await.unwrap();
-    house
-        .ledger
-        .decide_conflict(decided(&house, item, at_ms, None))
-        .await
-        .unwrap();
+    house.ledger.decide_conflict(decided(item, at_ms, None)).await.unwrap();
     assert_eq!(erase(&house, old(189)).await, 0);
     assert_eq!(erase(&house, old(192)).await, 2);
     for (run, is_erased) in [(pending, true), (contested, true), (in_doubt, false), (reviewed, false)] {
@@ -309,58 +302,6 @@ async fn history_is_gone_through_once_in_batches(house: House) {
     assert_eq!(house.ledger.erase_old(old(92)).await.unwrap().looked_at, 1);
 }
 
-async fn a_conflict_that_comes_after_is_kept_for_a_person_and_then_goes(house: House) {
-    over(&house, "A", WORD).await;
-    assert_eq!(erase(&house, old(91)).await, 1);
-    let (event, item) = conflict(&house, "A", WORD, 5).await;
-    assert_eq!(erase(&house, old(400)).await, 0);
-    assert_eq!(house.ledger.event(event).await.unwrap().body.bytes, WORD.as_bytes());
-    let at_ms = NOW_MS + 400 * DAY_MS;
-    house
-        .ledger
-        .decide_conflict(decided(&house, item, at_ms, None))
-        .await
-        .unwrap();
-    assert_eq!(erase(&house, old(485)).await, 0);
-    assert_eq!(erase(&house, old(492)).await, 1);
-    let left = all_that_is_stored(&house).await;
-    assert!(!left.contains("anna"), "{left}");
-    // What a person said holds for repetitions, for ever.
-    let again = NewEvent {
-        fingerprint: [5; 32],
-        ..about(&house, "A", WORD)
-    };
-    let again = house.ledger.accept(again).await.unwrap();
-    assert!(matches!(again, Accepted::Duplicate { .. }), "{again:?}");
-}
-
-async fn the_event_of_a_run_that_a_person_made_goes_with_that_run(house: House) {
-    over(&house, "A", "bob").await;
-    let (event, item) = conflict(&house, "A", WORD, 5).await;
-    let template = house.event("A~2");
-    let made = ConflictRun {
-        flow_revision: 1,
-        key: template.key.clone(),
-        key_hash: template.key_hash,
-        context: about(&house, "A", WORD).context,
-        steps: template.steps.clone(),
-    };
-    let decision = decided(&house, item, NOW_MS, Some(made));
-    let made = house.ledger.decide_conflict(decision).await.unwrap().unwrap();
-    assert_eq!(erase(&house, old(100)).await, 1);
-    assert_eq!(house.ledger.event(event).await.unwrap().body.bytes, WORD.as_bytes());
-    assert_eq!(erased_ms(&house, made).await, None);
-
-    let steps = house.ledger.run_load(made).await.unwrap().unwrap().steps;
-    let mut finish = house.finish(made, StepWrite::new(steps[0].id, 0, completed()), None);
-    finish.others.push(StepWrite::new(steps[1].id, 0, completed()));
-    (finish.run_state, finish.at_ms) = (Some(run::State::Completed), NOW_MS + 100 * DAY_MS);
-    house.ledger.finish(finish).await.unwrap();
-    assert_eq!(erase(&house, old(200)).await, 1);
-    let left = all_that_is_stored(&house).await;
-    assert!(!left.contains("anna"), "{left}");
-}
-
 async fn a_natural_key_is_still_known_as_later(house: House) {
     let (run, steps) = accepted(&house, about(&house, "A", WORD)).await;
     let intent = NewIntent {
@@ -383,179 +324,6 @@ async fn a_natural_key_is_still_known_as_later(house: House) {
         panic!("{shown:?}")
     };
     assert!(attempt.request.is_none() && attempt.message.is_none());
-}
-
-fn words(words: &[(&str, &str)]) -> Vec<Word> {
-    let word = |(name, value): &(&str, &str)| Word {
-        name: (*name).to_owned(),
-        value: (*value).to_owned(),
-    };
-    words.iter().map(word).collect()
-}
-
-fn forget(runs: &[Id], events: &[Id]) -> Forget {
-    Forget {
-        runs: runs.to_vec(),
-        events: events.to_vec(),
-        who: "ada".into(),
-        why: "customer hmac:xyz".into(),
-        at_ms: NOW_MS + 7,
-    }
-}
-
-async fn whoever_is_to_be_forgotten_is_found_by_all_words_and_no_other(house: House) {
-    let mut hers = vec![over(&house, "A", WORD).await, over(&house, "B", WORD).await];
-    hers.sort_unstable();
-    let bobs = over(&house, "C", "bob").await;
-    over(&house, "D", &WORD.to_uppercase()).await;
-    over(&house, "E", &format!("{WORD}.evil")).await;
-    let found = async |asked: &[(&str, &str)]| house.ledger.runs_about(&words(asked), None).await.unwrap();
-    let about_her = found(&[("customer", WORD)]).await;
-    assert_eq!((about_her.runs.as_slice(), about_her.looked_at), (hers.as_slice(), 5));
-    assert!(!about_her.more);
-    assert_eq!(found(&[("customer", WORD), ("shop", "north")]).await.runs, hers);
-    assert!(found(&[("customer", WORD), ("shop", "south")]).await.runs.is_empty());
-    assert!(found(&[("shop", WORD)]).await.runs.is_empty());
-
-    let could = house.ledger.could_forget(&hers).await.unwrap();
-    assert_eq!(could.runs.len(), 2);
-    assert_eq!(erased_ms(&house, hers[0]).await, None, "asking changes nothing");
-    let done = house.ledger.forget(forget(&hers, &[])).await.unwrap();
-    assert_eq!((done.runs.len(), done.kept.len()), (2, 0));
-    let shown = house.ledger.run_show(hers[0]).await.unwrap().unwrap();
-    let line = &shown.audit[0].entry;
-    assert_eq!((line.what.as_str(), line.who.as_str()), ("run.forget", "ada"));
-    assert_eq!(line.why, "customer hmac:xyz");
-    assert_eq!(shown.run.erased_ms, Some(NOW_MS + 7));
-    assert_eq!(erased_ms(&house, bobs).await, None);
-    // What is erased is not found again, and erasing it again is nothing.
-    assert!(found(&[("customer", WORD)]).await.runs.is_empty());
-    assert!(house.ledger.forget(forget(&hers, &[])).await.unwrap().runs.is_empty());
-    let again = house.ledger.accept(about(&house, "A", WORD)).await.unwrap();
-    assert!(matches!(again, Accepted::Duplicate { .. }), "{again:?}");
-    // Retention passes by what is erased already.
-    assert_eq!(erase(&house, old(91)).await, 3);
-    assert_eq!(erased_ms(&house, hers[0]).await, Some(NOW_MS + 7));
-}
-
-async fn what_cannot_be_forgotten_yet_says_why(house: House) {
-    let (pending, _) = accepted(&house, about(&house, "pending", WORD)).await;
-    let (in_doubt, steps) = accepted(&house, about(&house, "doubt", WORD)).await;
-    house
-        .ledger
-        .intend(house.intent(in_doubt, steps[0], 0, 1))
-        .await
-        .unwrap();
-    let contested = over(&house, "contested", WORD).await;
-    let (event, _) = conflict(&house, "contested", "bob", 2).await;
-    let runs = [pending, in_doubt, contested];
-    let mut could = house.ledger.could_forget(&runs).await.unwrap().kept;
-    let mut done = house.ledger.forget(forget(&runs, &[event])).await.unwrap();
-    let mut expected = vec![
-        (pending, Kept::NotOver),
-        (in_doubt, Kept::InDoubt),
-        (contested, Kept::InReview),
-    ];
-    for kept in [&mut could, &mut done.kept, &mut expected] {
-        kept.sort_unstable_by_key(|(run, _)| *run);
-    }
-    assert_eq!((&could, &done.kept), (&expected, &expected));
-    assert!(done.runs.is_empty() && done.events.is_empty());
-    for run in runs {
-        assert_eq!(erased_ms(&house, run).await, None);
-    }
-}
-
-async fn a_conflicting_event_is_forgotten_once_somebody_decided(house: House) {
-    let run = over(&house, "A", "bob").await;
-    let (event, item) = conflict(&house, "A", WORD, 2).await;
-    let (first, last) = (Id::from_bytes([0; 16]), Id::from_bytes([0xff; 16]));
-    let found = house.ledger.conflicting_events(first, last).await.unwrap();
-    assert_eq!(
-        (found[0].event, found[0].item, found[0].run, found[0].is_open),
-        (event, item, run, true)
-    );
-    house
-        .ledger
-        .decide_conflict(decided(&house, item, NOW_MS, None))
-        .await
-        .unwrap();
-    let found = house.ledger.conflicting_events(first, last).await.unwrap();
-    assert_eq!((found.len(), found[0].is_open), (1, false));
-    assert!(house.ledger.conflicting_events(event, last).await.unwrap().is_empty());
-    let done = house.ledger.forget(forget(&[], &[event])).await.unwrap();
-    assert_eq!(done.events, [event]);
-    assert!(house.ledger.conflicting_events(first, last).await.unwrap().is_empty());
-    assert_eq!(house.ledger.event(event).await.unwrap().erased_ms, Some(NOW_MS + 7));
-    assert_eq!(erased_ms(&house, run).await, None, "the run is about somebody else");
-    assert!(all_that_is_stored(&house).await.contains("bob"));
-}
-
-/// Run it by hand, with --ignored and --nocapture: what an event waits for while old runs are erased, and what it waits for
-/// while nothing is.
-async fn measured(house: House) {
-    const OLD: usize = 6_000;
-    for part in 0..OLD / 200 {
-        let runs = (0..200).map(|number| over(&house, &format!("{part}-{number}"), &"x".repeat(2_000)).boxed());
-        runs.collect::<futures::stream::FuturesUnordered<_>>()
-            .collect::<Vec<_>>()
-            .await;
-    }
-    let erasing = async |batches: bool| {
-        let (mut waits, mut erased, mut runs_max, mut longest_ns) = (Vec::new(), 0, 8_usize, 0);
-        let ledger = house.ledger.clone();
-        let mut eraser = tokio::spawn(async move {
-            while batches {
-                let batch = ledger.erase_old(EraseOld { runs_max, ..old(91) }).await.unwrap();
-                if batch.looked_at == 0 {
-                    break;
-                }
-                erased += batch.erased;
-                longest_ns = longest_ns.max(batch.taken_ns);
-                runs_max = if batch.taken_ns < 4_000_000 {
-                    (runs_max + 2).min(32)
-                } else {
-                    (runs_max / 2).max(2)
-                };
-                tokio::time::sleep(std::time::Duration::from_nanos((batch.taken_ns * 4).max(2_000_000))).await;
-            }
-            (erased, longest_ns)
-        });
-        while !eraser.is_finished() || waits.len() < 3_000 {
-            let begun_ns = crate::clock::monotonic_ns();
-            let event = NewEvent {
-                received_ms: NOW_MS + 200 * DAY_MS,
-                ..house.event(&format!("new-{batches}-{}", waits.len()))
-            };
-            house.ledger.accept(event).await.unwrap();
-            waits.push(crate::clock::monotonic_ns() - begun_ns);
-        }
-        waits.sort_unstable();
-        let at = |part: usize| waits[waits.len() * part / 1_000] / 1_000;
-        let (erased, longest_ns) = (&mut eraser).await.unwrap();
-        println!(
-            "erased {erased}, longest batch {} µs; {} events: p50 {} µs, p99 {} µs, p99.9 {} µs",
-            longest_ns / 1_000,
-            waits.len(),
-            at(500),
-            at(990),
-            at(999)
-        );
-    };
-    erasing(false).await;
-    erasing(true).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "it measures"]
-async fn what_an_event_waits_for_on_sqlite() {
-    measured(house().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "it measures"]
-async fn what_an_event_waits_for_on_postgres() {
-    measured(house_on_postgres().await).await;
 }
 
 /// A column that comes later is either erased or stays for ever, and somebody must have said which.
