@@ -94,7 +94,7 @@ mod tests {
             "sqlite:/data".parse().unwrap(),
             "postgres://anna:secret@db/orders".parse().unwrap(),
         );
-        let told = moved_told(&[moved.clone()], &from, &to);
+        let told = moved_told(std::slice::from_ref(&moved), &from, &to);
         assert!(told.contains("runs   12    ab\n"), "{told}");
         assert!(
             told.ends_with("Moved from /data to the database orders at db:5432. The source takes no host any more.\n")
