@@ -287,7 +287,8 @@ impl Ledger {
         if let Accepted::Duplicate { run, state, result } = &mut accepted
             && rows::run_is_final(*state)
         {
-            *result = self.run_result(*run).await?.map(|found| found.outputs);
+            let found = self.run_result(*run).await?.filter(|found| found.erased_ms.is_none());
+            *result = found.map(|found| found.outputs);
         }
         Ok(accepted)
     }

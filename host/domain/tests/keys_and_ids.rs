@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use oncegate_domain::id::Id;
-use oncegate_domain::key::{EventKey, InstallationSecret, KeyError, KeyFormat, Role, StepIdentity, key_hash, step_key};
+use oncegate_domain::key::{
+    EventKey, InstallationSecret, KeyError, KeyFormat, Role, StepIdentity, forgotten_word, key_hash, step_key,
+};
 use oncegate_domain::limits::EVENT_KEY_BYTES_MAX;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -185,4 +187,18 @@ fn neither_a_key_nor_a_debug_print_gives_anything_away() {
     let sent = step_key(&SECRET, &identity(&event_key), KeyFormat::Text { max_length: 255 }).unwrap();
     assert!(!sent.contains("jane"));
     assert_eq!(format!("{SECRET:?}"), "InstallationSecret(hidden)");
+}
+
+#[test]
+fn a_forgotten_word_can_be_found_again_and_not_read() {
+    let word = |name, value| forgotten_word(&SECRET, name, value);
+    assert_eq!(word("customer", "anna"), word("customer", "anna"));
+    let others = [
+        word("customer", "anna2"),
+        word("customeranna", ""),
+        word("custome", "ranna"),
+        forgotten_word(&InstallationSecret([8; 32]), "customer", "anna"),
+    ];
+    assert!(!others.contains(&word("customer", "anna")));
+    assert_eq!(word("customer", "anna").len(), 26);
 }

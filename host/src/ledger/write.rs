@@ -91,7 +91,7 @@ pub enum Accepted {
         run: Id,
         /// Its state now.
         state: run::State,
-        /// `{step: output}` of its steps once it is finished.
+        /// `{step: output}` of its steps once it is finished, and as long as it is not erased.
         result: Option<Value>,
     },
     /// The same key with another content: kept with its body in front of a person.

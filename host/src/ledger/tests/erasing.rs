@@ -198,10 +198,15 @@ async fn what_is_old_goes_and_what_names_the_event_stays(house: House) {
     }
     // The same again, by its key and by its signed bytes.
     let by_key = house.ledger.accept(about(&house, &format!("{WORD}-2"), WORD)).await;
-    let Ok(Accepted::Duplicate { run: known, state, .. }) = by_key else {
+    let Ok(Accepted::Duplicate {
+        run: known,
+        state,
+        result,
+    }) = by_key
+    else {
         panic!("{by_key:?}")
     };
-    assert_eq!((known, state), (whole, run::State::Completed));
+    assert_eq!((known, state, result), (whole, run::State::Completed, None));
     let same_bytes = NewEvent {
         key_hash: [7; 32],
         ..event()
