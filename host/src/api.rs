@@ -7,6 +7,7 @@ mod forget;
 mod guard;
 mod health;
 mod installation;
+mod pauses;
 mod review;
 mod runs;
 mod view;
@@ -60,6 +61,8 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/flows", get(installation::flows))
         .route("/connectors", get(installation::connectors))
         .route("/connections", get(installation::connections))
+        .route("/connections/{name}/pause", post(pauses::pause))
+        .route("/connections/{name}/resume", post(pauses::resume))
         .route("/counts", get(health::counts))
         .route("/writer", get(health::writer))
         .route(

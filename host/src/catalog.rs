@@ -45,6 +45,8 @@ struct Inner {
     runtime: Runtime,
     earlier: Earlier,
     snapshot: RwLock<Arc<Snapshot>>,
+    /// What was read earlier must not come into force later.
+    reloading: tokio::sync::Mutex<()>,
 }
 
 /// Why something of the catalog cannot be had.
@@ -94,6 +96,7 @@ impl Catalog {
             runtime: runtime.clone(),
             earlier: Earlier::default(),
             snapshot: RwLock::new(Arc::new(snapshot)),
+            reloading: tokio::sync::Mutex::default(),
         };
         Ok(Catalog { inner: Arc::new(inner) })
     }
@@ -112,6 +115,7 @@ impl Catalog {
     /// # Errors
     /// The ledger cannot be read; what was in force stays.
     pub async fn reload(&self) -> Result<(), CatalogError> {
+        let _turn = self.inner.reloading.lock().await;
         let before = self.snapshot();
         let fresh = snapshot::load(&self.inner.ledger, &self.inner.runtime, Some(&before)).await?;
         *self.inner.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);

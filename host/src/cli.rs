@@ -5,6 +5,7 @@ mod builtin;
 mod cache;
 mod call;
 mod client;
+mod connection;
 mod connector;
 mod demo;
 mod drill;
@@ -18,7 +19,6 @@ mod serve;
 mod terminal;
 
 use clap::{Args, Parser, Subcommand};
-use installation::What;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -84,7 +84,7 @@ enum Command {
     Connector(connector::ConnectorCommand),
     /// Connections.
     #[command(subcommand)]
-    Connection(ConnectionCommand),
+    Connection(connection::ConnectionCommand),
     /// Runs: what happened to an event.
     #[command(subcommand)]
     Run(runs::RunCommand),
@@ -109,15 +109,6 @@ enum Command {
     BenchDestination,
 }
 
-#[derive(Debug, Subcommand)]
-enum ConnectionCommand {
-    /// The connections that the host has.
-    List {
-        #[command(flatten)]
-        listing: Listing,
-    },
-}
-
 /// Carries out what was typed.
 pub fn run(cli: Cli) -> ExitCode {
     let place = &cli.place;
@@ -126,9 +117,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Apply(args) => installation::apply(place, args).map(|()| true),
         Command::Flow(command) => flow::run(place, command),
         Command::Connector(command) => connector::run(place, command),
-        Command::Connection(ConnectionCommand::List { listing }) => {
-            installation::list(place, What::Connections, listing).map(|()| true)
-        }
+        Command::Connection(command) => connection::run(place, command).map(|()| true),
         Command::Run(command) => runs::run(place, command).map(|()| true),
         Command::Review(command) => review::run(place, command).map(|()| true),
         Command::Forget(args) => forget::run(place, args),

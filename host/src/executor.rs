@@ -8,6 +8,7 @@ mod begin;
 mod blocking;
 pub mod capacity;
 mod doubt;
+mod elsewhere;
 mod grant;
 pub mod intake;
 mod journal;
@@ -41,7 +42,7 @@ use crate::clock::SharedClock;
 use crate::credentials::Secrets;
 use crate::egress::Egress;
 use crate::flow::ContextItem;
-use crate::ledger::{Ledger, LedgerError, RunResult};
+use crate::ledger::{Ledger, LedgerError, Paused, PersonPause, RunResult};
 use crate::runtime::Runtime;
 use crate::share::Shares;
 use capacity::{Gate, Gates, Pace};
@@ -53,6 +54,8 @@ use oncegate_domain::run;
 use signing::Signer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -75,6 +78,9 @@ pub struct Parts {
     /// Of these, calls of large connectors.
     pub large_calls_max: u32,
 }
+
+/// How often the result of a run is looked for that is not in this host's memory: another one may carry it out.
+const ELSEWHERE_AGAIN: Duration = Duration::from_secs(1);
 
 /// A handle to the executor. Cheap to clone.
 #[derive(Clone)]
@@ -100,6 +106,10 @@ pub struct Shared {
     tasks: TaskTracker,
     stop: CancellationToken,
     news: Arc<News>,
+    /// Another host changed flows, connectors or connections.
+    catalog_changed: Notify,
+    /// Whoever reads or tells what keeps connections from being used: one at a time.
+    gates_turn: tokio::sync::Mutex<()>,
 }
 
 impl Executor {
@@ -109,6 +119,7 @@ impl Executor {
     /// The ledger cannot be read.
     pub async fn start(parts: Parts) -> Result<Self, Abandoned> {
         let shared = Arc::new(Shared::new(parts));
+        shared.heed_gates().await?;
         let recovered = recovery::recover(&shared).await?;
         if recovered > 0 {
             tracing::info!(
@@ -118,6 +129,7 @@ impl Executor {
         }
         shared.tasks.spawn(Arc::clone(&shared).keep_reading());
         shared.tasks.spawn(Arc::clone(&shared).keep_taking_over());
+        shared.keep_in_touch();
         Ok(Self { shared })
     }
 
@@ -167,6 +179,7 @@ impl Executor {
     /// The ledger cannot be read.
     pub async fn result(&self, run: Id, until_ms: i64) -> Result<Option<RunResult>, LedgerError> {
         let shared = &self.shared;
+        let mut asked = false;
         loop {
             // Registered before the ledger is asked, so that news in between is not missed.
             let news = shared.news.of(run);
@@ -176,8 +189,14 @@ impl Executor {
             if settled || shared.clock.now_ms() >= until_ms || shared.is_stopping() {
                 return Ok(result);
             }
+            let elsewhere = shared.ledger.neighbours().is_some() && shared.live.get(run).is_none();
+            if elsewhere && !std::mem::replace(&mut asked, true) {
+                shared.ask_for_end(run).await;
+            }
             tokio::select! {
                 () = notified => {}
+                // What the other host tells may be lost.
+                () = tokio::time::sleep(ELSEWHERE_AGAIN), if elsewhere => {}
                 () = shared.clock.sleep_until(until_ms) => {}
                 () = shared.stop.cancelled() => {}
             }
@@ -196,11 +215,29 @@ impl Executor {
 
     /// A folder was applied. Connections that could not be used may be mended by it: who waits for them is looked at at once.
     pub fn look_again(&self) {
-        let shared = &self.shared;
-        for connection in shared.catalog.snapshot().connections() {
-            let called = Arc::clone(shared).call_back(connection.spec.name.clone());
-            shared.tasks.spawn(called);
-        }
+        self.shared.look_again();
+    }
+
+    /// A person pauses a connection: its steps wait, at all hosts and over restarts, until a person lets them go on; `false`:
+    /// it is paused already.
+    ///
+    /// # Errors
+    /// There is no such connection, or the ledger cannot store it.
+    pub async fn pause(&self, pause: PersonPause) -> Result<bool, LedgerError> {
+        self.shared.pause(true, pause).await
+    }
+
+    /// Lets the steps of a paused connection go on; `false`: it is not paused.
+    ///
+    /// # Errors
+    /// See [`Executor::pause`].
+    pub async fn resume(&self, pause: PersonPause) -> Result<bool, LedgerError> {
+        self.shared.pause(false, pause).await
+    }
+
+    /// The connections that a person paused, by name.
+    pub fn paused(&self) -> BTreeMap<String, Paused> {
+        self.shared.gates.paused()
     }
 
     /// What keeps connections from being used as of now, each in a sentence: said before the first step finds out.
@@ -214,7 +251,7 @@ impl Executor {
     }
 
     /// Begins nothing new and waits for the attempts in flight. What does not end in time stays recoverable.
-    pub async fn stop(&self, within: std::time::Duration) {
+    pub async fn stop(&self, within: Duration) {
         self.shared.stop.cancel();
         self.shared.tasks.close();
         if tokio::time::timeout(within, self.shared.tasks.wait()).await.is_err() {
@@ -241,6 +278,15 @@ impl Shared {
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             news: Arc::default(),
+            catalog_changed: Notify::new(),
+            gates_turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn look_again(self: &Arc<Self>) {
+        for connection in self.catalog.snapshot().connections() {
+            let called = Arc::clone(self).call_back(connection.spec.name.clone());
+            self.tasks.spawn(called);
         }
     }
 
@@ -285,6 +331,7 @@ impl Shared {
         }
         if settle::is_news(state) {
             self.news.tell(cell.facts.id);
+            self.tell_end(cell.facts.id);
         }
     }
 }

@@ -28,7 +28,10 @@ mod late;
 mod lease;
 mod listed;
 mod moving;
+mod neighbours;
+mod news;
 mod open;
+mod pauses;
 mod people;
 mod place;
 mod postgres;
@@ -63,7 +66,10 @@ pub use lease::{HostNews, LeaseTerm};
 pub use forget::{CONFLICTS_PER_PAGE, ConflictingEvent, Forget, Forgotten, Kept, RunsAbout, Word};
 pub use listed::*;
 pub use moving::{Asked, LedgerPlace, MovedTable, Progress, move_ledger, reopen};
+pub use neighbours::{Closure, GateKind, Neighbours, StoredGate};
+pub use news::News;
 pub use open::{Database, Opening};
+pub use pauses::Paused;
 pub use postgres::{STORED_KEY, Scratch, store_history};
 pub use read::*;
 pub use read_list::RUNS_SEARCHED_MAX;
@@ -106,6 +112,7 @@ struct Inner {
     counters: Arc<Counters>,
     counted: tokio::sync::Mutex<read_counts::Kept>,
     store: Store,
+    neighbours: Option<Neighbours>,
     failed: watch::Sender<Option<String>>,
 }
 
@@ -194,6 +201,9 @@ impl Ledger {
         }
         // Readers first: the last connection that goes moves the log into the file.
         self.inner.readers.close().await;
+        if let Some(neighbours) = &self.inner.neighbours {
+            neighbours.close().await;
+        }
         let (closed, wait) = oneshot::channel();
         if self.inner.queue.send(Command::Close(closed)).await.is_ok() {
             // An error: the writer has ended before, which is what was asked for.

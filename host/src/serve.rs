@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::credentials::Secrets;
 use crate::egress::Egress;
 use crate::executor::{Abandoned, Executor, Parts};
-use crate::ledger::{LeaseTerm, Ledger, LedgerError, NewToken, Opening, Room};
+use crate::ledger::{LeaseTerm, Ledger, LedgerError, NewToken, Opening, Room, StoredToken};
 use crate::runtime::{Runtime, RuntimeError, RuntimeLimits};
 use crate::triggers::{self, Hooks, HooksLimits};
 use axum::Router;
@@ -268,7 +268,8 @@ async fn apply(host: &Host, folder: &Path, approve: &[String]) -> Result<(), Fol
 }
 
 /// Writes down where this host is and how to get in, for commands on the same machine. The token is made when there is
-/// none; only its digest is in the ledger, so a lost file means a new token, and the old one is revoked.
+/// none; only its digest is in the ledger, so a lost file means a new token, and the old one is revoked. Which one that was
+/// stands beside it: hosts that share a ledger have each their own.
 async fn announce(data: &Path, address: SocketAddr, host: &Host) -> Result<(), ServeError> {
     let failed = |source| ServeError::Data {
         path: data.to_owned(),
@@ -283,8 +284,13 @@ async fn announce(data: &Path, address: SocketAddr, host: &Host) -> Result<(), S
     if known {
         return only_ours(&path).map_err(failed);
     }
-    // Whoever replaces the file wants the old token gone.
-    for token in host.ledger.tokens().await?.iter().filter(|token| token.name == ADMIN) {
+    // Whoever replaces the file wants the old token gone, and nobody else's.
+    let number = data.join("token-id");
+    let before = std::fs::read_to_string(&number).unwrap_or_default();
+    let is_alone = host.ledger.neighbours().is_none();
+    let is_ours = |token: &StoredToken| token.id.to_string() == before.trim() || (before.is_empty() && is_alone);
+    let tokens = host.ledger.tokens().await?.into_iter();
+    for token in tokens.filter(|token| token.name == ADMIN && is_ours(token)) {
         host.ledger.revoke_token(token.id, "serve", host.clock.now_ms()).await?;
     }
     let token = new_token().map_err(|error| failed(std::io::Error::other(error.to_string())))?;
@@ -296,7 +302,8 @@ async fn announce(data: &Path, address: SocketAddr, host: &Host) -> Result<(), S
         expires_ms: None,
         at_ms: host.clock.now_ms(),
     };
-    host.ledger.save_token(new).await?;
+    let id = host.ledger.save_token(new).await?;
+    private_file(&number, &format!("{id}\n")).map_err(failed)?;
     tracing::info!(path = %path.display(), "an access token was made");
     Ok(())
 }

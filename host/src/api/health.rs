@@ -10,14 +10,30 @@ use std::sync::Arc;
 
 /// Ready: the ledger answers and takes in events, and everything that is active can be used.
 pub(super) async fn ready(State(api): State<Arc<Api>>) -> Result<String, Problem> {
-    api.ledger.answers().await.map_err(ledger_problem)?;
+    // Known without a question: a database that is away is not waited for.
     api.ledger.has_room().map_err(ledger_problem)?;
+    api.ledger.answers().await.map_err(ledger_problem)?;
     let broken = api.catalog.snapshot().broken().len();
     let blocked = api.executor.blocked().len();
+    let paused = api.executor.paused().len();
     let mut said = vec!["ready".to_owned()];
     said.extend(but(broken, "part cannot be used", "parts cannot be used"));
     said.extend(but(blocked, "connection is blocked", "connections are blocked"));
+    said.extend(but(paused, "connection is paused", "connections are paused"));
+    if has_synchronous_standby(&api) == Some(false) {
+        said.push(
+            "but the database has no synchronous standby: a failover to another server can lose acknowledged work"
+                .to_owned(),
+        );
+    }
     Ok(said.join(", ") + "\n")
+}
+
+/// Whether each COMMIT waits for a second server; `None`: the ledger is not on a server.
+fn has_synchronous_standby(api: &Api) -> Option<bool> {
+    api.ledger
+        .neighbours()
+        .map(crate::ledger::Neighbours::has_synchronous_standby)
 }
 
 fn but(count: usize, one: &str, more: &str) -> Option<String> {
@@ -51,7 +67,9 @@ pub(super) async fn counts(State(api): State<Arc<Api>>) -> Result<Json<Value>, P
         "effects_in_runs": counts.effects_in_runs,
         "counted_at": utc(counts.counted_ms),
         "writer": api.ledger.writer_counts(),
+        "synchronous_standby": has_synchronous_standby(&api),
         "blocked": api.executor.blocked().into_keys().collect::<Vec<_>>(),
+        "paused": api.executor.paused().into_keys().collect::<Vec<_>>(),
         "in_memory": api.executor.seated(),
         "broken": api.catalog.snapshot().broken(),
     })))

@@ -65,9 +65,11 @@ pub(super) async fn connections(State(api): State<Arc<Api>>) -> Result<Json<Valu
     let rows = api.ledger.catalog_all().await.map_err(ledger_problem)?;
     let snapshot = api.catalog.snapshot();
     let (blocked, failing) = (api.executor.blocked(), api.executor.failing());
+    let paused = api.executor.paused();
     let items = rows.connections.iter().map(|row| {
         let blocked = blocked.get(&row.name).filter(|_| row.active);
         let failing = failing.get(&row.name).filter(|_| row.active);
+        let paused = paused.get(&row.name);
         let inforce = snapshot.connection(&row.name);
         let actions = inforce.map(|connection| {
             let action = |approved: &Arc<crate::catalog::Approved>| {
@@ -88,6 +90,9 @@ pub(super) async fn connections(State(api): State<Arc<Api>>) -> Result<Json<Valu
             "digest": row.digest,
             "flows": row.flows,
             "actions": actions,
+            "paused_since": paused.map(|paused| utc(paused.since_ms)),
+            "paused_by": paused.map(|paused| &paused.who),
+            "paused_why": paused.map(|paused| &paused.why),
             "blocked": blocked.map(|blocked| &blocked.why),
             "blocked_since": blocked.map(|blocked| utc(blocked.since_ms)),
             "next_look_at": blocked.map(|blocked| utc(blocked.next_look_ms)),

@@ -104,10 +104,13 @@ impl Client {
 
 /// A value of a query, percent-encoded.
 pub fn query(pairs: &[(&str, Option<String>)]) -> String {
-    let encode =
-        |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
     let set = pairs
         .iter()
-        .filter_map(|(name, value)| Some(format!("{name}={}", encode(value.as_deref()?))));
+        .filter_map(|(name, value)| Some(format!("{name}={}", segment(value.as_deref()?))));
     set.collect::<Vec<_>>().join("&")
+}
+
+/// A segment of a path, percent-encoded.
+pub fn segment(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

@@ -1,4 +1,5 @@
-//! Who may go now: one gate per connection (concurrency, own rate, the destination's `Retry-After`, a block, a breaker).
+//! Who may go now: one gate per connection (concurrency, own rate, a person's pause, the destination's `Retry-After`, a block,
+//! a breaker).
 //! Who has to queue for a place goes by age, oldest first.
 //!
 //! Everything here is about pace. A step that is told to wait keeps its attempts (DESIGN section 4); whether a step may
@@ -6,13 +7,19 @@
 
 mod block;
 mod breaker;
+mod elsewhere;
+mod gates;
 mod order;
+mod starts;
 
 pub use block::{Blocked, Cause, Credentials, Refusal};
 pub use breaker::{Failing, Health, News, Seen};
+pub use gates::Gates;
+pub use starts::Starts;
 
 use crate::clock::SharedClock;
 use breaker::Breaker;
+use elsewhere::Agreed;
 use oncegate_domain::evidence::Evidence;
 use oncegate_domain::id::Id;
 use oncegate_domain::retry::RetryAfter;
@@ -20,7 +27,7 @@ use oncegate_domain::step::Wait;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// Whoever waited for a closed gate wakes at the same moment, and one of them finds out for all: who that is should be
 /// decided once they are there, and not by who was quickest.
@@ -33,48 +40,6 @@ pub struct Pace {
     pub concurrency: usize,
     /// Shortest time between two starts in microseconds; 0: no own rate.
     pub interval_us: i64,
-}
-
-/// All gates of this host.
-pub struct Gates {
-    clock: SharedClock,
-    gates: Mutex<HashMap<String, Arc<Gate>>>,
-}
-
-impl Gates {
-    /// No gates yet.
-    pub fn new(clock: SharedClock) -> Self {
-        Self {
-            clock,
-            gates: Mutex::default(),
-        }
-    }
-
-    /// The gate of a connection. A changed pace changes the gate; what the destination asked for stays.
-    pub fn of(&self, connection: &str, pace: Pace) -> Arc<Gate> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(gate) = gates.get(connection) {
-            gate.state().pace = pace;
-            return Arc::clone(gate);
-        }
-        let gate = Arc::new(Gate::new(Arc::clone(&self.clock), pace));
-        gates.insert(connection.to_owned(), Arc::clone(&gate));
-        gate
-    }
-
-    /// The connections that are blocked now, by name.
-    pub fn blocked(&self) -> BTreeMap<String, Blocked> {
-        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let blocked = |(name, gate): (&String, &Arc<Gate>)| Some((name.clone(), gate.state().credentials.blocked()?));
-        gates.iter().filter_map(blocked).collect()
-    }
-
-    /// The connections whose destination fails now, by name.
-    pub fn failing(&self) -> BTreeMap<String, Failing> {
-        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let failing = |(name, gate): (&String, &Arc<Gate>)| Some((name.clone(), gate.state().breaker.failing()?));
-        gates.iter().filter_map(failing).collect()
-    }
 }
 
 /// What a gate says to a step that wants to go.
@@ -143,18 +108,24 @@ pub struct Gate {
     /// Whoever wants to ask the connection's probe waits for its turn: a hundred steps that are refused at the same moment
     /// ask once.
     asking: tokio::sync::Mutex<()>,
+    /// Of the connection's own rate, where other hosts have it in common with this one.
+    starts: Starts,
+    changed: Arc<Notify>,
 }
 
 struct GateState {
     pace: Pace,
+    /// A person paused the connection.
+    is_paused: bool,
     /// The connection's revision that was in force when somebody came last.
     revision: Option<u32>,
     /// The next start that our own rate allows, in microseconds on the ledger's clock.
     next_start_us: i64,
     /// The destination said: not before.
-    paused_until_ms: i64,
+    told_until_ms: i64,
     credentials: Credentials,
     breaker: Breaker,
+    agreed: Agreed,
     /// The steps that hold a slot, and the breaker's era in which each began.
     under_way: HashMap<Id, u64>,
     /// Who waits for a place, oldest first.
@@ -162,20 +133,24 @@ struct GateState {
 }
 
 impl Gate {
-    fn new(clock: SharedClock, pace: Pace) -> Self {
+    fn new(clock: SharedClock, pace: Pace, changed: Arc<Notify>) -> Self {
         Self {
             clock,
             state: Mutex::new(GateState {
                 pace,
+                is_paused: false,
                 revision: None,
                 next_start_us: 0,
-                paused_until_ms: 0,
+                told_until_ms: 0,
                 credentials: Credentials::default(),
                 breaker: Breaker::default(),
+                agreed: Agreed::default(),
                 under_way: HashMap::new(),
                 queue: BTreeMap::new(),
             }),
             asking: tokio::sync::Mutex::new(()),
+            starts: Starts::default(),
+            changed,
         }
     }
 
@@ -246,13 +221,24 @@ impl Gate {
         };
         if is_news {
             self.admit_next();
+            self.changed.notify_one();
         }
         changed
     }
 
     /// Keeps everybody away until then: the destination asked for it.
     pub fn pause_until(self: &Arc<Self>, until_ms: i64) {
-        self.change(|state| state.paused_until_ms = state.paused_until_ms.max(until_ms));
+        self.change(|state| state.told_until_ms = state.told_until_ms.max(until_ms));
+    }
+
+    /// A person paused the connection, or let it go on.
+    pub fn set_paused(self: &Arc<Self>, is_paused: bool) {
+        self.change(|state| state.is_paused = is_paused);
+    }
+
+    /// The starts that its own rate allows, where hosts have it in common; with the shortest time between two, 0: no own rate.
+    pub fn starts(&self) -> (&Starts, i64) {
+        (&self.starts, self.state().pace.interval_us)
     }
 
     /// A step waits for the breaker since before a restart.
@@ -327,14 +313,19 @@ impl Gate {
 
 impl GateState {
     /// What decides, beside who is under way, whether one more may go or all are told to wait.
-    fn terms(&self) -> (i64, block::Terms, breaker::Terms) {
-        (self.paused_until_ms, self.credentials.terms(), self.breaker.terms())
+    fn terms(&self) -> (bool, i64, block::Terms, breaker::Terms) {
+        let (credentials, breaker) = (self.credentials.terms(), self.breaker.terms());
+        (self.is_paused, self.told_until_ms, credentials, breaker)
     }
 
     /// Why nobody may go now, and until when.
     fn closed(&self, now_ms: i64) -> Option<(Wait, i64)> {
-        if now_ms < self.paused_until_ms {
-            return Some((Wait::RateLimited, self.paused_until_ms));
+        if self.is_paused {
+            // Until a person lets it go on; how long a step may wait is bounded elsewhere.
+            return Some((Wait::Paused, i64::MAX));
+        }
+        if now_ms < self.told_until_ms {
+            return Some((Wait::RateLimited, self.told_until_ms));
         }
         if let Some(until_ms) = self.credentials.closed_until(now_ms) {
             return Some((Wait::ConnectionBlocked, until_ms));

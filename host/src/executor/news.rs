@@ -1,7 +1,7 @@
 //! Who waits for a run to come to its end, or to a person.
 
 use oncegate_domain::id::Id;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -11,7 +11,12 @@ use tokio::sync::futures::Notified;
 #[derive(Default)]
 pub struct News {
     waiting: Mutex<HashMap<Id, Awaited>>,
+    /// Runs of this host for which somebody waits at another one.
+    elsewhere: Mutex<HashSet<Id>>,
 }
+
+/// So many are remembered at most; who waits for another one looks by itself.
+const ELSEWHERE_MAX: usize = 10_000;
 
 /// One run, and how many wait for it.
 #[derive(Default)]
@@ -48,6 +53,23 @@ impl News {
         if let Some(awaited) = self.waiting().get(&run) {
             awaited.notify.notify_waiters();
         }
+    }
+
+    /// Somebody at another host waits for this one.
+    pub fn is_awaited_elsewhere(&self, run: Id) {
+        let mut elsewhere = self.elsewhere();
+        if elsewhere.len() < ELSEWHERE_MAX {
+            elsewhere.insert(run);
+        }
+    }
+
+    /// Whether somebody at another host waits for it; asked once, for then they are told.
+    pub fn was_awaited_elsewhere(&self, run: Id) -> bool {
+        self.elsewhere().remove(&run)
+    }
+
+    fn elsewhere(&self) -> MutexGuard<'_, HashSet<Id>> {
+        self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<Id, Awaited>> {

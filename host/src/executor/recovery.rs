@@ -90,19 +90,24 @@ pub(super) async fn settle_left(shared: &Arc<Shared>, cell: &Arc<RunCell>, index
 }
 
 /// A destination that asked for a pause is left alone after a restart as well, and one that was away, or whose credentials
-/// were refused, is looked at before more than one step goes.
-fn keep_waiting(shared: &Shared, wait: ConnectionWait) {
+/// were refused, is looked at before more than one step goes. Where hosts share a ledger each tells the others what it found
+/// out, and that is newer than what a step was told that waits.
+fn keep_waiting(shared: &Arc<Shared>, wait: ConnectionWait) {
     let Some(gate) = shared.gate_of(&wait.connection) else {
         return;
     };
     let until_ms = wait.until_ms;
+    let is_told = shared.ledger.neighbours().is_some();
     match wait.reason {
+        Wait::RateLimited | Wait::ConnectionBlocked | Wait::BreakerOpen if is_told => {}
         Wait::RateLimited => gate.pause_until(until_ms),
         Wait::ConnectionBlocked => {
             let now_ms = shared.clock.now_ms();
             gate.credentials(|credentials| credentials.was_blocked(wait.why, until_ms, now_ms));
         }
         Wait::BreakerOpen => gate.was_open(until_ms),
-        Wait::Paused | Wait::Timer | Wait::Approval | Wait::InOrder => {}
+        // Where the pause is over, the host may have gone down before it called back all who wait for that.
+        Wait::Paused => drop(shared.tasks.spawn(Arc::clone(shared).call_back(wait.connection))),
+        Wait::Timer | Wait::Approval | Wait::InOrder => {}
     }
 }

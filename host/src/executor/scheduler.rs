@@ -128,8 +128,15 @@ impl Shared {
         loop {
             let slot = match admission {
                 Admission::Go { slot, start_ms } => {
+                    let start_ms = start_ms.max(self.shared_start_ms(&live.connection, &gate).await?);
+                    let has_to_sleep = start_ms > self.clock.now_ms();
                     if !self.sleep_until(start_ms).await {
                         return Ok(None);
+                    }
+                    if has_to_sleep && gate.is_closed() {
+                        // Paused meanwhile, or the destination asked to be left alone.
+                        admission = slot.again(since_ms).await;
+                        continue;
                     }
                     slot
                 }

@@ -61,8 +61,8 @@ impl Shared {
         self.settle_by(cell, index, decide).await
     }
 
-    /// The operator changed something. Who waits for a connection that was found to be blocked or away, and may be looked at
-    /// now, is looked at now, and not when the minute is over. Page by page, for as long as nobody finds that it is as before.
+    /// The operator changed something. Who waits for a connection that was paused, or found to be blocked or away, and may be
+    /// looked at now, is looked at now, and not when the minute is over. Page by page, for as long as nobody finds that it is as before.
     pub(super) async fn call_back(self: Arc<Self>, connection: String) {
         let mut after = None;
         while self.gate_of(&connection).is_some_and(|gate| !gate.is_closed()) {
@@ -114,7 +114,7 @@ impl Shared {
         };
         let decide = |live: &LiveStep| match live.standing.state {
             State::Waiting {
-                reason: reason @ (Wait::ConnectionBlocked | Wait::BreakerOpen),
+                reason: reason @ (Wait::ConnectionBlocked | Wait::BreakerOpen | Wait::Paused),
                 ..
             } => Ok(Change::of(self.held(
                 live,

@@ -108,6 +108,19 @@ pub struct Cancel {
     pub run_state: run::State,
 }
 
+/// A person pauses a connection, or lets it go on.
+#[derive(Clone, Debug)]
+pub struct PersonPause {
+    /// Its name.
+    pub connection: String,
+    /// Who asks for it.
+    pub who: String,
+    /// Why, in their words; may be empty.
+    pub why: String,
+    /// When.
+    pub at_ms: i64,
+}
+
 /// Evidence that came after its attempt was given up. Appended whoever owns the step now; it changes no state.
 #[derive(Clone, Debug)]
 pub struct LateEvidence {

@@ -11,10 +11,10 @@ use oncegate_domain::id::Id;
 pub(super) const DUE: &str = "SELECT id, run_id, due_ms, epoch, version FROM steps
     WHERE connection = ?1 AND due_ms IS NOT NULL AND due_ms <= ?2 AND (due_ms, id) > (?3, ?4)
     ORDER BY due_ms, id LIMIT ?5";
-/// Who waits until later for a connection that was found to be blocked or away.
+/// Who waits until later for a connection that was found to be blocked or away, or was paused.
 pub(super) const WAITING: &str = "SELECT id, run_id, due_ms, epoch, version FROM steps
     WHERE connection = ?1 AND due_ms IS NOT NULL AND (due_ms, id) > (?2, ?3)
-      AND state = 'waiting' AND wait_reason IN ('connection_blocked', 'breaker_open')
+      AND state = 'waiting' AND wait_reason IN ('connection_blocked', 'breaker_open', 'paused')
     ORDER BY due_ms, id LIMIT ?4";
 /// From one connection to the next by the index, however many steps each has.
 pub(super) const BACKLOGS: &str = "WITH RECURSIVE waiting(connection) AS (
@@ -36,7 +36,7 @@ pub(super) const UNDER_WAY: &str = "SELECT steps.id, steps.run_id, steps.due_ms,
     WHERE steps.state IN ('processing', 'cancelling') AND steps.due_ms IS NOT NULL AND steps.id > ?1
       AND EXISTS (SELECT 1 FROM hosts WHERE hosts.epoch = steps.epoch AND hosts.ended_ms IS NOT NULL)
     ORDER BY steps.id LIMIT ?2";
-/// From one connection to the next by the index of waiting steps, and in each to the three reasons that are about the
+/// From one connection to the next by the index of waiting steps, and in each to the four reasons that are about the
 /// connection: however many steps wait, few are read. Why it waits is what some of the first ones were told; a step that
 /// came later may have been told nothing.
 pub(super) const WAITS: &str = "WITH RECURSIVE waiting(connection) AS (
@@ -45,7 +45,7 @@ pub(super) const WAITS: &str = "WITH RECURSIVE waiting(connection) AS (
       SELECT (SELECT MIN(steps.connection) FROM steps
         WHERE steps.state = 'waiting' AND steps.connection > waiting.connection)
       FROM waiting WHERE waiting.connection IS NOT NULL),
-    reasons(reason) AS (VALUES ('rate_limited'), ('breaker_open'), ('connection_blocked')),
+    reasons(reason) AS (VALUES ('rate_limited'), ('breaker_open'), ('connection_blocked'), ('paused')),
     found(connection, reason, until_ms) AS (
       SELECT waiting.connection, reasons.reason, (SELECT MAX(steps.due_ms) FROM steps
         WHERE steps.state = 'waiting' AND steps.connection = waiting.connection AND steps.wait_reason = reasons.reason)

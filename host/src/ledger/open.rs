@@ -3,6 +3,7 @@
 use super::database::{Readers, WriterConnection};
 use super::hosts::Starting;
 use super::lease::{Lease, LeaseTerm};
+use super::neighbours::Neighbours;
 use super::space::{Room, Space};
 use super::store::Store;
 use super::writer::{COMMANDS_WAITING_MAX, Counters, Writer};
@@ -112,6 +113,7 @@ struct Opened {
     connection: WriterConnection,
     readers: Readers,
     store: Store,
+    neighbours: Option<Neighbours>,
 }
 
 fn embedded(dir: &Path, room: Room) -> std::result::Result<Opened, String> {
@@ -121,15 +123,17 @@ fn embedded(dir: &Path, room: Room) -> std::result::Result<Opened, String> {
         connection: WriterConnection::Sqlite(connection),
         readers: Readers::Sqlite(readers),
         store,
+        neighbours: None,
     })
 }
 
 async fn on_server(url: &str, host: Id) -> std::result::Result<Opened, String> {
-    let (connection, readers) = postgres::open(url, host).await?;
+    let (connection, readers, side) = postgres::open(url, host).await?;
     Ok(Opened {
         store: Store::Server(connection.is_away()),
         connection: WriterConnection::Postgres(Box::new(connection)),
         readers: Readers::Postgres(readers),
+        neighbours: Some(Neighbours::new(side)),
     })
 }
 
@@ -157,6 +161,7 @@ impl Ledger {
             mut connection,
             readers,
             store,
+            neighbours,
         } = opened.map_err(refuse)?;
         let starting = Starting {
             host: host.to_string(),
@@ -192,6 +197,7 @@ impl Ledger {
             counters,
             counted: tokio::sync::Mutex::default(),
             store,
+            neighbours,
             failed,
         });
         if let Database::Postgres(_) = &opening.database {

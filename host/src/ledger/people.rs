@@ -45,7 +45,10 @@ impl Ledger {
     /// Changes the installation as a whole: all of it, or, on an error or a crash, nothing.
     pub async fn save_installation(&self, change: InstallationChange) -> Result<()> {
         self.rare_with(change, |mut conn, input| {
-            Box::pin(async move { save::installation(&mut conn, &input).await })
+            Box::pin(async move {
+                save::installation(&mut conn, &input).await?;
+                news::tell(&mut conn, News::Catalog).await
+            })
         })
         .await
     }
@@ -54,7 +57,10 @@ impl Ledger {
     /// id and the revision.
     pub async fn save_flow(&self, flow: NewFlow) -> Result<(Id, u32)> {
         self.rare_with(flow, |mut conn, input| {
-            Box::pin(async move { save::flow(&mut conn, &input).await })
+            Box::pin(async move {
+                let saved = save::flow(&mut conn, &input).await?;
+                news::tell(&mut conn, News::Catalog).await.map(|()| saved)
+            })
         })
         .await
     }
@@ -70,7 +76,10 @@ impl Ledger {
     /// Stores a connection and makes it active; what equals the current revision makes no new one. Returns the revision.
     pub async fn save_connection(&self, connection: NewConnection) -> Result<u32> {
         self.rare_with(connection, |mut conn, input| {
-            Box::pin(async move { save::connection(&mut conn, &input).await })
+            Box::pin(async move {
+                let saved = save::connection(&mut conn, &input).await?;
+                news::tell(&mut conn, News::Catalog).await.map(|()| saved)
+            })
         })
         .await
     }
@@ -83,7 +92,10 @@ impl Ledger {
             at_ms,
         };
         self.rare_with(input, |mut conn, input| {
-            Box::pin(async move { save::deactivate_flow(&mut conn, &input).await })
+            Box::pin(async move {
+                save::deactivate_flow(&mut conn, &input).await?;
+                news::tell(&mut conn, News::Catalog).await
+            })
         })
         .await
     }
@@ -96,7 +108,10 @@ impl Ledger {
             at_ms,
         };
         self.rare_with(input, |mut conn, input| {
-            Box::pin(async move { save::deactivate_connection(&mut conn, &input).await })
+            Box::pin(async move {
+                save::deactivate_connection(&mut conn, &input).await?;
+                news::tell(&mut conn, News::Catalog).await
+            })
         })
         .await
     }

@@ -6,12 +6,14 @@ pub(super) mod hosts;
 mod reader;
 mod scratch;
 mod server;
+mod side;
 mod stored;
 mod writer;
 
 pub(super) use columns::Columns;
 pub(super) use reader::{Readers, Snapshot};
 pub use scratch::Scratch;
+pub(super) use side::Side;
 pub use stored::{STORED_KEY, store as store_history};
 pub(super) use writer::WriterConnection;
 
@@ -44,8 +46,11 @@ pub(super) const COLUMNS: &str = "SELECT tables.relname::text, columns.attname::
     WHERE tables.relkind = 'r' AND tables.relnamespace = current_schema()::text::regnamespace
     ORDER BY tables.relname, columns.attnum";
 
-/// Connects the writer and its readers to the database that `url` names, for the host of this id.
-pub(super) async fn open(url: &str, host: Id) -> Result<(WriterConnection, Readers), String> {
+/// Tells all who listen, once the transaction is committed. (The function gives nothing back, which is no type of ours.)
+pub(super) const NOTIFY: &str = "SELECT pg_notify('oncegate', ?1)::text";
+
+/// Connects the writer, its readers and what hosts tell each other to the database that `url` names, for the host of this id.
+pub(super) async fn open(url: &str, host: Id) -> Result<(WriterConnection, Readers, Side), String> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|error| format!("the address of the database is not understood: {error}"))?
         .application_name("oncegate")
@@ -54,7 +59,8 @@ pub(super) async fn open(url: &str, host: Id) -> Result<(WriterConnection, Reade
         .options([("synchronous_commit", "on")])
         .disable_statement_logging();
     let writer = WriterConnection::open(options.clone(), host).await?;
-    Ok((writer, Readers::of(options)))
+    let side = Side::of(options.clone(), writer.has_standby());
+    Ok((writer, Readers::of(options), side))
 }
 
 /// Where the database is, for people: host and name, without user and password.
@@ -154,9 +160,8 @@ fn db_error(error: sqlx::Error) -> DbError {
     let text = error.to_string();
     match error {
         sqlx::Error::Database(error) => DbError::of_state(&error.code().unwrap_or_default(), text),
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
-            DbError::Lost(text)
-        }
+        sqlx::Error::PoolTimedOut => DbError::Lost("the database cannot be reached".into()),
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolClosed => DbError::Lost(text),
         sqlx::Error::Protocol(_) => DbError::Lost(text),
         _ => DbError::Other(text),
     }

@@ -48,7 +48,7 @@ impl Ledger {
         )
     }
 
-    /// Steps of a connection that wait until after `now_ms` because it was found to be blocked or away, soonest first, a page
+    /// Steps of a connection that wait until after `now_ms` because it was found to be blocked or away, or was paused, soonest first, a page
     /// of [`PAGE_ITEMS_MAX`].
     pub async fn waiting_steps(&self, connection: &str, now_ms: i64, after: Option<DueCursor>) -> Result<Vec<DueStep>> {
         let epoch = self.epoch();

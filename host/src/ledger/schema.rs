@@ -31,6 +31,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         everywhere: include_str!("migrations/0003.sql"),
         on_postgres: include_str!("migrations/0003.postgres.sql"),
     },
+    everywhere(include_str!("migrations/0004.sql")),
     everywhere(include_str!("migrations/0005.sql")),
 ];
 

@@ -4,6 +4,7 @@
 //! Pure, as the breaker beside it: it is told what happened and when. What a refusal means is the domain's
 //! (`oncegate_domain::credentials`); here is only what that decision counts.
 
+use super::elsewhere::HEAR_FIRST_MS;
 use oncegate_domain::credentials::{self, Probe, Verdict};
 use oncegate_domain::id::Id;
 use oncegate_domain::limits;
@@ -24,6 +25,8 @@ pub enum Cause {
     Secrets(String),
     /// The destination does not accept the credentials; how it said so.
     Refused(String),
+    /// Another host found out that they are not accepted, and how that was said there.
+    Elsewhere(String),
 }
 
 /// A connection that is blocked, for people.
@@ -94,7 +97,7 @@ impl Credentials {
                 Cause::Earlier(Some(why)) => {
                     format!("{why} (so it was when this host went down; it is looked at again)")
                 }
-                Cause::Secrets(why) | Cause::Refused(why) => why.clone(),
+                Cause::Secrets(why) | Cause::Refused(why) | Cause::Elsewhere(why) => why.clone(),
             },
             since_ms: block.since_ms,
             next_look_ms: block.next_look_ms,
@@ -105,7 +108,7 @@ impl Credentials {
     pub fn news(&self) -> Option<&str> {
         match &self.block.as_ref()?.cause {
             Cause::Earlier(_) => None,
-            Cause::Secrets(why) | Cause::Refused(why) => Some(why),
+            Cause::Secrets(why) | Cause::Refused(why) | Cause::Elsewhere(why) => Some(why),
         }
     }
 
@@ -187,7 +190,7 @@ impl Credentials {
         block.look_again(now_ms);
         // Two refusals seldom have the same words: an id of the request stands in many.
         let known = match (&block.cause, &cause) {
-            (Cause::Refused(_), Cause::Refused(_)) => true,
+            (Cause::Refused(_) | Cause::Elsewhere(_), Cause::Refused(_)) => true,
             (before, now) => before == now,
         };
         block.cause = cause;
@@ -203,6 +206,47 @@ impl Credentials {
             // A clock that was set back must not make it wait for longer than a minute.
             block.next_look_ms = until_ms.min(next_look_ms(now_ms));
         }
+    }
+
+    /// What other hosts should know. Secrets are each host's own affair, and what an earlier process left is found out first.
+    pub fn to_tell(&self) -> Option<Blocked> {
+        match self.block.as_ref()?.cause {
+            Cause::Refused(_) | Cause::Elsewhere(_) => self.blocked(),
+            Cause::Secrets(_) | Cause::Earlier(_) => None,
+        }
+    }
+
+    /// Another host found that the credentials are refused; `true`: that is news here.
+    pub fn heard_blocked(&mut self, heard: Blocked, now_ms: i64) -> bool {
+        let look_ms = heard.next_look_ms.min(next_look_ms(now_ms)) + HEAR_FIRST_MS;
+        let is_news = self.block.is_none();
+        if is_news {
+            self.block(Cause::Elsewhere(heard.why.clone()), now_ms);
+        }
+        if let Some(block) = &mut self.block {
+            block.next_look_ms = match is_news {
+                true => look_ms,
+                false => look_ms.max(block.next_look_ms),
+            };
+            match block.cause {
+                Cause::Earlier(_) | Cause::Elsewhere(_) => {
+                    block.cause = Cause::Elsewhere(heard.why);
+                    block.since_ms = heard.since_ms;
+                }
+                Cause::Refused(_) | Cause::Secrets(_) => {}
+            }
+        }
+        is_news
+    }
+
+    /// Another host found that the credentials work; `true`: that is news here. Its secrets are not ours.
+    pub fn heard_usable(&mut self) -> bool {
+        let is_theirs = |block: &mut Block| match block.cause {
+            Cause::Earlier(_) | Cause::Refused(_) | Cause::Elsewhere(_) => true,
+            Cause::Secrets(_) => false,
+        };
+        self.refused_runs.clear();
+        self.block.take_if(is_theirs).is_some()
     }
 
     /// The operator has changed the connection: whoever comes next finds out at once.

@@ -3,6 +3,7 @@
 //!
 //! Pure: it is told what happened and when, and says how many may go.
 
+use super::elsewhere::HEAR_FIRST_MS;
 use oncegate_domain::id::Id;
 use oncegate_domain::limits;
 use std::collections::BTreeSet;
@@ -154,6 +155,36 @@ impl Breaker {
             }
             State::Open { until_ms: open, .. } => *open = until_ms.max(*open),
             State::Ramp { .. } => {}
+        }
+    }
+
+    /// Another host found that the destination fails; `true`: that is news here.
+    pub fn heard_failing(&mut self, failing: Failing, now_ms: i64) -> bool {
+        let until_ms = failing.until_ms.min(now_ms.saturating_add(OPEN_LONGEST_MS)) + HEAR_FIRST_MS;
+        match &mut self.state {
+            State::Open { until_ms: open, .. } => {
+                *open = until_ms.max(*open);
+                false
+            }
+            State::Closed | State::Ramp { .. } => {
+                let open_ms = (until_ms - now_ms).clamp(OPEN_FIRST_MS, OPEN_LONGEST_MS);
+                self.state = State::Open { until_ms, open_ms };
+                self.era += 1;
+                self.outage = Some((failing.since_ms, failing.why));
+                true
+            }
+        }
+    }
+
+    /// Another host got through; `true`: that is news here. One step finds out whether this host does as well, and the others
+    /// follow as after a probe of its own.
+    pub fn heard_well(&mut self) -> bool {
+        match self.state {
+            State::Open { open_ms, .. } => {
+                self.state = State::Ramp { at_once: 1, open_ms };
+                true
+            }
+            State::Closed | State::Ramp { .. } => false,
         }
     }
 

@@ -15,7 +15,7 @@ fn id(n: u8) -> Id {
 fn gate(pace: Pace) -> (Arc<Gate>, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new(1_000));
     let shared: SharedClock = clock.clone();
-    (Arc::new(Gate::new(shared, pace)), clock)
+    (Arc::new(Gate::new(shared, pace, Arc::default())), clock)
 }
 
 /// Notes how a step went that holds a slot.

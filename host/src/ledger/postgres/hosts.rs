@@ -42,7 +42,7 @@ pub(in crate::ledger) const WAITING: &str = of_owners!(
      FROM owners CROSS JOIN LATERAL (
        SELECT id, run_id, due_ms, epoch, version FROM steps
        WHERE steps.epoch = owners.epoch AND connection = ?2 AND due_ms IS NOT NULL AND (due_ms, id) > (?3, ?4)
-         AND state = 'waiting' AND wait_reason IN ('connection_blocked', 'breaker_open')
+         AND state = 'waiting' AND wait_reason IN ('connection_blocked', 'breaker_open', 'paused')
        ORDER BY due_ms, id LIMIT ?5) AS found
      ORDER BY found.due_ms, found.id LIMIT ?5"
 );

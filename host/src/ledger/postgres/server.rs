@@ -22,8 +22,8 @@ struct Said {
     synchronous_standbys: String,
 }
 
-/// Asks the server, refuses one that forgets, and takes the lock.
-pub(super) async fn check(connection: &mut PgConnection) -> Result<(), DbError> {
+/// Asks the server and refuses one that forgets; whether it has a synchronous standby.
+pub(super) async fn check(connection: &mut PgConnection) -> Result<bool, DbError> {
     const SAID: &str = "SELECT current_setting('server_version_num')::bigint, current_setting('fsync'),
         current_setting('full_page_writes'), current_setting('transaction_read_only'),
         current_setting('synchronous_standby_names')";
@@ -48,7 +48,7 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<(), DbError> 
             "the database has no synchronous standby: a failover to another server can lose work that was acknowledged"
         );
     }
-    Ok(())
+    Ok(!said.synchronous_standbys.is_empty())
 }
 
 /// Why a host may not work on a database.

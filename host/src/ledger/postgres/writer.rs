@@ -36,6 +36,8 @@ pub(in crate::ledger) struct WriterConnection {
     /// No try to connect before this.
     not_before_ns: u64,
     is_away: Arc<AtomicBool>,
+    /// Whether each COMMIT waits for a second server, as of the last connection.
+    has_standby: bool,
 }
 
 impl WriterConnection {
@@ -49,6 +51,7 @@ impl WriterConnection {
             pause: PAUSE_FIRST,
             not_before_ns: 0,
             is_away: Arc::default(),
+            has_standby: false,
         };
         writer.connection().await.map_err(|error| error.to_string())?;
         Ok(writer)
@@ -59,10 +62,14 @@ impl WriterConnection {
         Arc::clone(&self.is_away)
     }
 
-    async fn connect(&self) -> Result<(PgConnection, Session), DbError> {
+    pub(super) fn has_standby(&self) -> bool {
+        self.has_standby
+    }
+
+    async fn connect(&mut self) -> Result<(PgConnection, Session), DbError> {
         let connecting = async {
             let mut connection = self.options.connect().await.map_err(db_error)?;
-            server::check(&mut connection).await?;
+            self.has_standby = server::check(&mut connection).await?;
             if let Some(before) = &self.session {
                 // The server may not have noticed yet that it is gone, and would keep its lock and its transaction for it.
                 before.end(&mut connection).await?;
