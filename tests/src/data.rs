@@ -16,23 +16,27 @@ pub(crate) fn prepare_embedded(data: &Path) {
 
 /// The same, and a database where these tests run on PostgreSQL.
 pub(crate) async fn prepare(data: &Path) {
-    prepare_embedded(data);
-    if oncegate_test_database::is_asked_for() {
-        let database = oncegate_test_database::new_database().await;
-        std::fs::write(data.join(DATABASE), database).unwrap();
+    match oncegate_test_database::is_asked_for() {
+        true => prepare_on(data, &oncegate_test_database::new_database().await),
+        false => prepare_embedded(data),
     }
 }
 
 /// The same on a database that other hosts have as well, with leases of this length.
 pub(crate) fn prepare_sharing(data: &Path, database: &str, lease_ms: u64) {
-    prepare_embedded(data);
-    std::fs::write(data.join(DATABASE), database).unwrap();
+    prepare_on(data, database);
     std::fs::write(data.join("oncegate.toml"), with_lease(lease_ms)).unwrap();
 }
 
 /// An `oncegate.toml` with leases of this length.
 pub(crate) fn with_lease(lease_ms: u64) -> String {
     format!("[hosts]\nlease_ms = {lease_ms}\n")
+}
+
+/// The same, and this database.
+pub(crate) fn prepare_on(data: &Path, address: &str) {
+    prepare_embedded(data);
+    std::fs::write(data.join(DATABASE), address).unwrap();
 }
 
 /// The database of a host, where tests run on PostgreSQL.

@@ -2,7 +2,7 @@
 
 use crate::client::{Answer, Client};
 use crate::compiled;
-use crate::data::{database, prepare, prepare_embedded};
+use crate::data::{database, prepare, prepare_embedded, prepare_on};
 use crate::folder::{Folder, HOOK_SECRET};
 use crate::run::{RunView, run_of};
 use crate::wait::eventually;
@@ -69,6 +69,33 @@ impl TestHost {
         let (data, clock) = (tempfile::tempdir().unwrap(), Arc::new(ManualClock::new(START_MS)));
         prepare_embedded(data.path());
         TestHost::start_on(data, folder, Arc::clone(&clock), clock).await
+    }
+
+    /// The same on a server, whatever the others run on: for what hosts have in common that share a ledger.
+    ///
+    /// # Panics
+    /// As [`TestHost::start`].
+    pub async fn start_on_server(folder: &Folder) -> TestHost {
+        let (data, clock) = (tempfile::tempdir().unwrap(), Arc::new(ManualClock::new(START_MS)));
+        prepare_on(data.path(), &oncegate_test_database::new_database().await);
+        TestHost::start_on(data, folder, Arc::clone(&clock), clock).await
+    }
+
+    /// Another host on the same database, at the same time, with data of its own.
+    ///
+    /// # Panics
+    /// This one is not on a server, or the other one does not come up.
+    pub async fn beside(&self) -> TestHost {
+        let data = tempfile::tempdir().unwrap();
+        prepare_on(data.path(), &database(self.data()).unwrap());
+        let server = serve(data.path(), &self.given_clock).await;
+        TestHost {
+            client: client(data.path(), &server),
+            server: Some(server),
+            data,
+            clock: Arc::clone(&self.clock),
+            given_clock: Arc::clone(&self.given_clock),
+        }
     }
 
     async fn start_on(data: TempDir, folder: &Folder, clock: Arc<ManualClock>, given_clock: SharedClock) -> TestHost {

@@ -191,14 +191,27 @@ fn say(heard: &StoredGate) {
     let why = &closure.why;
     match (kind, closure.since_ms) {
         (GateKind::ToldToWait, _) => {
-            tracing::info!(connection, "another host was asked by the destination to wait, and so all do");
+            tracing::info!(
+                connection,
+                "another host was asked by the destination to wait, and so all do"
+            );
         }
         (GateKind::Blocked, Some(_)) => {
-            tracing::warn!(connection, why, "another host found the connection blocked; its steps wait here as well");
+            tracing::warn!(
+                connection,
+                why,
+                "another host found the connection blocked; its steps wait here as well"
+            );
         }
-        (GateKind::Blocked, None) => tracing::info!(connection, "another host found that the connection can be used again"),
+        (GateKind::Blocked, None) => {
+            tracing::info!(connection, "another host found that the connection can be used again")
+        }
         (GateKind::Failing, Some(_)) => {
-            tracing::warn!(connection, why, "another host found the destination failing; nothing is sent to it from here");
+            tracing::warn!(
+                connection,
+                why,
+                "another host found the destination failing; nothing is sent to it from here"
+            );
         }
         (GateKind::Failing, None) => tracing::info!(connection, "another host found that the destination works again"),
     }

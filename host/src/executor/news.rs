@@ -1,8 +1,8 @@
 //! Who waits for a run to come to its end, or to a person.
 
 use oncegate_domain::id::Id;
-use std::collections::{HashMap, HashSet};
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;

@@ -11,10 +11,11 @@ use oncegate_domain::id::Id;
 pub(super) const DUE: &str = "SELECT id, run_id, due_ms, epoch, version FROM steps
     WHERE connection = ?1 AND due_ms IS NOT NULL AND due_ms <= ?2 AND (due_ms, id) > (?3, ?4)
     ORDER BY due_ms, id LIMIT ?5";
-/// Who waits until later for a connection that was found to be blocked or away, or was paused.
+/// Who waits until later for a connection that was found to be blocked or away, or was paused. In the order of their time, for
+/// which the index by reason is of no use: hence the function around it.
 pub(super) const WAITING: &str = "SELECT id, run_id, due_ms, epoch, version FROM steps
     WHERE connection = ?1 AND due_ms IS NOT NULL AND (due_ms, id) > (?2, ?3)
-      AND state = 'waiting' AND wait_reason IN ('connection_blocked', 'breaker_open', 'paused')
+      AND state = 'waiting' AND COALESCE(wait_reason, '') IN ('connection_blocked', 'breaker_open', 'paused')
     ORDER BY due_ms, id LIMIT ?4";
 /// From one connection to the next by the index, however many steps each has.
 pub(super) const BACKLOGS: &str = "WITH RECURSIVE waiting(connection) AS (

@@ -8,6 +8,7 @@ mod events;
 mod hosts;
 mod many;
 mod moving;
+mod news;
 mod on_postgres;
 mod on_sqlite;
 mod people;

@@ -34,6 +34,7 @@ mod moved;
 mod natural;
 mod overloaded;
 mod packed_bodies;
+mod pausing;
 mod providers;
 mod refusals;
 mod refused_credentials;
@@ -48,6 +49,7 @@ mod stopped;
 mod stopping;
 mod told_to_wait;
 mod tried_by_hand;
+mod two_hosts;
 mod unclear_ends;
 mod upgrades;
 

@@ -124,7 +124,11 @@ mod tests {
             interval_us: EVERY_US,
         };
         let mut late = batch();
-        assert_eq!(late.next(EVERY_US, 350_000), Some(350_000), "the one whose interval it is");
+        assert_eq!(
+            late.next(EVERY_US, 350_000),
+            Some(350_000),
+            "the one whose interval it is"
+        );
         assert_eq!(late.next(EVERY_US, 350_000), Some(400_000));
         assert_eq!(late.next(EVERY_US, 350_000), None);
         assert_eq!(batch().next(EVERY_US, 600_000), None);

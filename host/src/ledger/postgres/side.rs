@@ -100,7 +100,10 @@ impl Side {
             let counted = look.await.unwrap_or_else(|_| Err(DbError::Lost("no answer".into())))?;
             let before = seen.replace(counted);
             let missed = [
-                (News::Catalog, before.is_none_or(|before| before.catalog != counted.catalog)),
+                (
+                    News::Catalog,
+                    before.is_none_or(|before| before.catalog != counted.catalog),
+                ),
                 (News::Gates, before.is_none_or(|before| before.gates != counted.gates)),
             ];
             for (news, _) in missed.into_iter().filter(|(_, is_missed)| *is_missed) {
@@ -127,10 +130,7 @@ impl Side {
         const LOOK: &str = "SELECT catalog, pauses + (SELECT COALESCE(SUM(version), 0)::bigint FROM gates),
             current_setting('synchronous_standby_names') FROM news";
         let row = sqlx::query(LOOK).fetch_one(listener).await.map_err(db_error)?;
-        let (catalog, gates) = (
-            row.try_get(0).map_err(db_error)?,
-            row.try_get(1).map_err(db_error)?,
-        );
+        let (catalog, gates) = (row.try_get(0).map_err(db_error)?, row.try_get(1).map_err(db_error)?);
         let standbys: String = row.try_get(2).map_err(db_error)?;
         self.has_standby.store(!standbys.trim().is_empty(), Ordering::Relaxed);
         Ok(Counted { catalog, gates })
