@@ -20,9 +20,9 @@ mod erasing;
 mod error;
 mod fence;
 mod finish;
+mod forget;
 mod hosts;
 mod identity;
-mod forget;
 mod intend;
 mod late;
 mod lease;
@@ -62,8 +62,8 @@ pub use crate::flow::ContextItem;
 pub use change::*;
 pub use erase::{EraseOld, ErasedBatch, RUNS_PER_ERASING_MAX};
 pub use error::LedgerError;
-pub use lease::{HostNews, LeaseTerm};
 pub use forget::{CONFLICTS_PER_PAGE, ConflictingEvent, Forget, Forgotten, Kept, RunsAbout, Word};
+pub use lease::{HostNews, LeaseTerm};
 pub use listed::*;
 pub use moving::{Asked, LedgerPlace, MovedTable, Progress, move_ledger, reopen};
 pub use neighbours::{Closure, GateKind, Neighbours, StoredGate};
@@ -292,6 +292,7 @@ impl Ledger {
     /// Event, run and all its steps in one transaction; or what the same key means. An event is answered 2xx after this.
     pub async fn accept(&self, event: NewEvent) -> Result<Accepted> {
         self.inner.store.look()?;
+        self.inner.lease.must_hold()?;
         let accept = Box::new(Accept::new(event));
         let mut accepted = self.send(|reply| Command::Accept(accept, reply)).await?;
         if let Accepted::Duplicate { run, state, result } = &mut accepted

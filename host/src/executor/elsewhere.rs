@@ -40,8 +40,8 @@ impl Shared {
             let Some(news) = news else { return };
             match news {
                 News::Catalog => self.catalog_changed.notify_one(),
-                News::Gates => self.catch_up().await,
-                // Whoever gives work to an owner that lives finds it by itself every few seconds.
+                News::Gates => self.hear_gates().await,
+                News::Work { epoch } if epoch == self.ledger.epoch() => self.hear_work().await,
                 News::Work { .. } => {}
                 News::Awaited { run } => self.is_awaited(run),
                 News::Ended { run } => self.news.tell(run),
@@ -94,7 +94,7 @@ impl Shared {
         Ok(())
     }
 
-    async fn catch_up(self: &Arc<Self>) {
+    async fn hear_gates(self: &Arc<Self>) {
         if let Err(error) = self.exchange_gates().await {
             tracing::debug!(%error, "what keeps connections from being used could not be read; the next look finds it");
         }
@@ -149,6 +149,20 @@ impl Shared {
             }
         };
         Ok(start_us.div_euclid(1_000) + i64::from(start_us.rem_euclid(1_000) > 0))
+    }
+
+    /// A person at another host made steps of this one due.
+    async fn hear_work(&self) {
+        if let Err(error) = self.look_for_backlog().await {
+            tracing::debug!(%error, "what became due could not be read; the next pulse finds it");
+        }
+    }
+
+    /// Lets the host of an epoch know that it has work that it did not make due itself.
+    pub(super) fn tell_work(self: &Arc<Self>, epoch: i64) {
+        let shared = Arc::clone(self);
+        self.tasks
+            .spawn(async move { shared.say_to_others(News::Work { epoch }).await });
     }
 
     /// Somebody elsewhere waits for a run. Whoever carries it out tells when it has come to its end.

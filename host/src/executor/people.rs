@@ -188,7 +188,10 @@ impl Shared {
     fn after_decision(self: &Arc<Self>, cell: &Arc<RunCell>, owner: i64, state: run::State, ready: &[Ready]) {
         match owner == self.ledger.epoch() {
             true => self.after_commit(cell, state, ready),
-            false => self.after_commit(cell, state, &[]),
+            false => {
+                self.after_commit(cell, state, &[]);
+                self.tell_work(owner);
+            }
         }
     }
 

@@ -83,7 +83,7 @@ pub(super) static ERASE: LazyLock<Vec<(Arc<str>, usize)>> = LazyLock::new(|| {
         ),
         (
             "UPDATE attempts SET request_head = NULL, request_body = NULL, report = NULL, message = NULL, late_evidence = NULL,
-               late_ms = NULL
+               late_ms = NULL, late_outcome = NULL, late_output = NULL, late_reference = NULL
              WHERE step_id IN (SELECT steps.id FROM steps WHERE steps.run_id IN (…))"
                 .to_owned(),
             RUNS_PER_ERASING_MAX,

@@ -74,6 +74,15 @@ impl Lease {
         boot_ms < self.until_boot_ms.load(Ordering::SeqCst)
     }
 
+    /// # Errors
+    /// It is over: nobody can say who works on this ledger now, or whether anybody does.
+    pub(super) fn must_hold(&self) -> Result<()> {
+        match self.holds(Lease::now_boot_ms()) {
+            true => Ok(()),
+            false => Err(LedgerError::LeaseEnds),
+        }
+    }
+
     /// It was renewed, or another one was taken.
     pub(super) fn renewed(&self, epoch: i64, until_boot_ms: i64, left_behind: bool) {
         let was_lost = self.epoch.swap(epoch, Ordering::SeqCst) != epoch;

@@ -8,11 +8,12 @@ mod mark;
 mod sum;
 mod tables;
 
-pub(super) use mark::refuse;
+pub(super) use mark::{refuse, why_not};
 
 use super::database::WriterConnection;
 use super::decide::audit;
-use super::{AuditEntry, Database, LedgerError, Result, open, place, postgres, schema, sqlite};
+use super::{AuditEntry, Database, LedgerError, Result, new_id, open, place, postgres, schema, sqlite};
+use crate::clock::{Clock, SystemClock};
 use std::fs::File;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -131,11 +132,13 @@ impl Side {
                 })
             }
             LedgerPlace::Postgres(url) => {
-                let (connection, _) = postgres::open(url).await?;
-                Ok(Side {
-                    connection: WriterConnection::Postgres(Box::new(connection)),
-                    lock: None,
-                })
+                let (connection, ..) = postgres::open(url, new_id(SystemClock.now_ms())).await?;
+                let mut connection = WriterConnection::Postgres(Box::new(connection));
+                // Whoever begins to work meanwhile waits, and then finds what was decided.
+                let mut conn = connection.conn();
+                let held = conn.query(postgres::HOLD_STARTS_WHILE_CONNECTED, Vec::new()).await;
+                held.map_err(|error| error.to_string())?;
+                Ok(Side { connection, lock: None })
             }
         }
     }
@@ -175,7 +178,7 @@ pub async fn move_ledger(
         return Err(refused(from, format!("there is no {FILE} in it")));
     }
     let mut source = Side::open(from).await.map_err(|why| refused(from, why))?;
-    let tables = mark::movable(&mut source.connection, asked.at_ms).await;
+    let tables = mark::movable(&mut source.connection).await;
     let tables = tables.map_err(|error| refused(from, error))?;
     let mut target = Side::open(to).await.map_err(|why| refused(to, why))?;
     let empty = mark::empty(&mut target.connection, &tables).await;

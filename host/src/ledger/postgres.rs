@@ -36,6 +36,9 @@ pub(super) const RUNS_EVER: &str = "SELECT COUNT(*) FROM runs";
 /// Waits for its turn to start, and keeps it until the end of the transaction. The number is the letters `ogstarts`.
 pub(super) const HOLD_STARTS: &str = "SELECT pg_advisory_xact_lock(8027511804499489907)::text";
 
+/// The same, until the connection ends.
+pub(super) const HOLD_STARTS_WHILE_CONNECTED: &str = "SELECT pg_advisory_lock(8027511804499489907)::text";
+
 /// Every column of every table of the schema that names go to: table, column, type, and its place in the key, counted from 1
 /// (0: it is not in the key).
 pub(super) const COLUMNS: &str = "SELECT tables.relname::text, columns.attname::text,

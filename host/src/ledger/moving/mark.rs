@@ -40,13 +40,17 @@ async fn marks(conn: &mut Conn<'_>) -> Result<Option<Marks>> {
 /// # Errors
 /// It was moved, or a move into it is not finished.
 pub(in crate::ledger) async fn refuse(connection: &mut WriterConnection) -> Result<()> {
-    let marks = marks(&mut connection.conn()).await?.unwrap_or_default();
-    refused(&marks).map_or(Ok(()), |why| {
+    why_not(&mut connection.conn()).await?.map_or(Ok(()), |why| {
         Err(LedgerError::Invalid {
             what: "to work on this ledger",
             why,
         })
     })
+}
+
+/// Why no host may work on it, if that is so.
+pub(in crate::ledger) async fn why_not(conn: &mut Conn<'_>) -> Result<Option<String>> {
+    Ok(refused(&marks(conn).await?.unwrap_or_default()))
 }
 
 fn refused(marks: &Marks) -> Option<String> {
@@ -63,13 +67,14 @@ fn refused(marks: &Marks) -> Option<String> {
     ))
 }
 
-/// The tables of a ledger that can be moved.
+/// The tables of a ledger that can be moved. Hosts whose lease is over have ended with it, and will not find their way back.
 ///
 /// # Errors
 /// It is of another version, was moved already, is not whole, or a host works on it.
-pub(super) async fn movable(source: &mut WriterConnection, now_ms: i64) -> Result<Vec<Table>> {
-    // A host whose lease has not run out. In a data directory the lock has told already that there is none.
-    const AT_WORK: &str = "SELECT epoch, name FROM hosts WHERE ended_ms IS NULL AND lease_until_ms > ?1 LIMIT 1";
+pub(super) async fn movable(source: &mut WriterConnection) -> Result<Vec<Table>> {
+    // In a data directory the lock has told already that there is none.
+    const GONE: &str = "UPDATE hosts SET ended_ms = ?1 WHERE ended_ms IS NULL AND lease_until_ms <= ?1";
+    const AT_WORK: &str = "SELECT epoch, name FROM hosts WHERE ended_ms IS NULL LIMIT 1";
     let refuse = |why: String| {
         Err(LedgerError::Invalid {
             what: "to move it",
@@ -95,9 +100,12 @@ pub(super) async fn movable(source: &mut WriterConnection, now_ms: i64) -> Resul
     if let Some(why) = refused(&marks) {
         return refuse(why);
     }
-    if let WriterConnection::Postgres(_) = source
-        && let Some(row) = source.conn().query(AT_WORK, vec![Value::int(now_ms)]).await?.pop()
-    {
+    if let WriterConnection::Sqlite(_) = source {
+        return Ok(tables);
+    }
+    let now_ms = postgres::hosts::now_ms(&mut source.conn()).await?;
+    source.conn().query(GONE, vec![Value::int(now_ms)]).await?;
+    if let Some(row) = source.conn().query(AT_WORK, Vec::new()).await?.pop() {
         let (epoch, name): (i64, String) = row.decode("hosts", |row| Ok((row.int()?, row.text()?)))?;
         return refuse(format!(
             "the host {name} (epoch {epoch}) works on it; stop every host first"

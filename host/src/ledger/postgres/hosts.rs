@@ -5,7 +5,7 @@ use crate::ledger::batch::Template;
 use crate::ledger::database::{Conn, Value};
 use crate::ledger::hosts::{self, Starting};
 use crate::ledger::rows::Row;
-use crate::ledger::{Result, schema};
+use crate::ledger::{LedgerError, Result, moving, schema};
 use oncegate_domain::id::Id;
 
 /// From one owner of unfinished work to the next by the index, and of these, this host (`?1`) and those that have ended: a
@@ -111,6 +111,10 @@ pub(in crate::ledger) async fn beat(
         false => epoch,
         true => {
             conn.hold_starts().await?;
+            // Moved away while this host was stopped: what it takes in here is lost to those who work there.
+            if let Some(why) = moving::why_not(conn).await? {
+                return Err(LedgerError::Fatal(why));
+            }
             hosts::begin(conn, starting, now_ms).await?
         }
     };

@@ -98,8 +98,12 @@ async fn over_at(house: &House, key: &str, customer: &str, at_ms: i64) -> Id {
             step: steps[0],
             number: 1,
         },
+        epoch: house.ledger.epoch(),
         evidence: Evidence::Answered(201),
         status: Some(201),
+        outcome: None,
+        output: Some(serde_json::json!({ "made": customer })),
+        reference: Some(customer.to_owned()),
         at_ms: NOW_MS,
     };
     house.ledger.late_evidence(late).await.unwrap();
@@ -343,7 +347,7 @@ async fn of_every_column_it_is_known_whether_it_stays() {
         ),
         (
             "attempts",
-            "request_head request_body report message late_evidence late_ms",
+            "request_head request_body report message late_evidence late_ms late_outcome late_output late_reference",
         ),
         ("review_items", "why"),
     ];
