@@ -7,6 +7,7 @@ mod forget;
 mod guard;
 mod health;
 mod installation;
+mod memory;
 mod pauses;
 mod review;
 mod runs;
@@ -65,6 +66,8 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/connections/{name}/resume", post(pauses::resume))
         .route("/counts", get(health::counts))
         .route("/writer", get(health::writer))
+        .route("/ledger", get(memory::show))
+        .route("/ledger/{verb}", post(memory::tell))
         .route(
             "/apply",
             post(installation::apply).layer(DefaultBodyLimit::max(FOLDER_BYTES_MAX)),

@@ -93,7 +93,7 @@ enum Command {
     Review(review::ReviewCommand),
     /// Erase what is known of a person: payloads, answers and business words of their runs. Keys stay as HMAC.
     Forget(forget::ForgetArgs),
-    /// The ledger as a whole: moving it to another database.
+    /// The ledger as a whole: whether it remembers all that happened, and moving it to another database.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
     /// See the main job done: 200 leads through a destination that loses answers, with one SIGKILL in the middle.
@@ -121,7 +121,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Run(command) => runs::run(place, command).map(|()| true),
         Command::Review(command) => review::run(place, command).map(|()| true),
         Command::Forget(args) => forget::run(place, args),
-        Command::Ledger(command) => ledger::run(command).map(|()| true),
+        Command::Ledger(command) => ledger::run(place, command).map(|()| true),
         Command::Demo(args) => demo::run(args),
         Command::Drill(args) => drill::run(args),
         Command::Bench(args) => bench::run(args),

@@ -177,5 +177,13 @@ pub fn utc(ms: i64) -> String {
     format!("{:.3}", jiff::Timestamp::from_millisecond(ms).unwrap_or(nearest))
 }
 
+/// An instant as people write it: RFC 3339, in any zone.
+pub fn parse_utc(text: &str) -> Option<i64> {
+    text.trim()
+        .parse::<jiff::Timestamp>()
+        .ok()
+        .map(|at| at.as_millisecond())
+}
+
 #[cfg(test)]
 mod tests;

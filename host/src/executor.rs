@@ -24,6 +24,7 @@ mod scheduler;
 mod settle;
 mod signing;
 mod succession;
+mod suspicion;
 mod taking_over;
 mod tape;
 mod trial;

@@ -27,6 +27,7 @@ mod intend;
 mod late;
 mod lease;
 mod listed;
+mod memory;
 mod moving;
 mod neighbours;
 mod news;
@@ -55,6 +56,9 @@ mod sqlite;
 mod store;
 #[cfg(test)]
 mod tests;
+mod vouch;
+mod whereabouts;
+mod witness;
 mod write;
 mod writer;
 
@@ -65,6 +69,7 @@ pub use error::LedgerError;
 pub use forget::{CONFLICTS_PER_PAGE, ConflictingEvent, Forget, Forgotten, Kept, RunsAbout, Word};
 pub use lease::{HostNews, LeaseTerm};
 pub use listed::*;
+pub use memory::{Forgetting, Memory, SavedSince, Statement, Window};
 pub use moving::{Asked, LedgerPlace, MovedTable, Progress, move_ledger, reopen};
 pub use neighbours::{Closure, GateKind, Neighbours, StoredGate};
 pub use news::News;
@@ -88,6 +93,7 @@ use std::sync::{Arc, OnceLock};
 use store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+use vouch::Voucher;
 use writer::Counters;
 
 /// Most items of one page.
@@ -114,6 +120,8 @@ struct Inner {
     store: Store,
     neighbours: Option<Neighbours>,
     failed: watch::Sender<Option<String>>,
+    memory: watch::Sender<Memory>,
+    voucher: Voucher,
 }
 
 impl std::fmt::Debug for Ledger {
@@ -184,20 +192,28 @@ impl Ledger {
 
     /// Carries out what was sent, then closes; commands sent later get `Closed`. Frees the lock.
     pub async fn close(&self) {
-        const END: &str = "UPDATE hosts SET ended_ms = $2 WHERE epoch = $1 AND ended_ms IS NULL";
+        const END: &str = "UPDATE hosts SET ended_ms = ?2, seen_ms = ?2,
+              position = CASE WHEN position > ?3 THEN position ELSE ?3 END
+            WHERE epoch = ?1 AND ended_ms IS NULL";
         // First, so that it does not take the end for a lost lease.
         if let Some(pulse) = self.inner.pulse.get() {
             pulse.abort();
         }
-        let (epoch, now_ms) = (self.epoch(), self.inner.clock.now_ms());
+        let (start, now_ms) = (self.inner.lease.start(), self.inner.clock.now_ms());
+        let (epoch, position) = (start.epoch, self.position());
         let ended = self.rare(move |mut conn| {
             Box::pin(async move {
-                conn.query(END, vec![Value::int(epoch), Value::int(now_ms)]).await?;
+                let values = vec![Value::int(epoch), Value::int(now_ms), Value::int(position)];
+                conn.query(END, values).await?;
                 Ok(())
             })
         });
-        if let Err(error) = ended.await {
-            tracing::warn!(%error, "the end of this process was not noted in the ledger; other hosts wait for its lease to end");
+        match ended.await {
+            Ok(()) => self.vouch_at_end(start, position).await,
+            Err(error) => tracing::warn!(
+                %error,
+                "the end of this process was not noted in the ledger; other hosts wait for its lease to end"
+            ),
         }
         // Readers first: the last connection that goes moves the log into the file.
         self.inner.readers.close().await;

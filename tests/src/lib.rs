@@ -20,6 +20,7 @@ pub mod flushes;
 pub mod folder;
 pub mod host;
 pub mod log;
+pub mod restored;
 pub mod run;
 pub mod wait;
 
@@ -31,5 +32,6 @@ pub use fleet::Fleet;
 pub use folder::{Connection, Folder, HOOK_SECRET, orders};
 pub use host::{START_MS, TestHost};
 pub use oncegate::destination::{Behaviour, Dedup, Destination, Rule, Service};
+pub use restored::LedgerCopy;
 pub use run::{RunView, about_step, run_of};
 pub use wait::eventually;

@@ -32,6 +32,25 @@ pub struct Doubt {
     pub ask_first: bool,
     /// The doubt cannot be settled at the place it was sent to: a person was called.
     pub blocked: Option<Blocked>,
+    /// Set where it is about a request that the ledger may have forgotten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forgotten: Option<Forgotten>,
+}
+
+/// What is known of a request that the ledger may have forgotten: nothing but how it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forgotten {
+    /// It had the key that the step has now. Else neither a key nor an *absent* under a key says anything about it.
+    pub same_key: bool,
+    /// A request that the ledger does know is in doubt as well: a resend must equal that one.
+    pub beside_known: bool,
+}
+
+impl Doubt {
+    /// Whatever is in doubt was sent under the key that the step has now.
+    pub(crate) fn is_under_our_key(&self) -> bool {
+        self.forgotten.is_none_or(|forgotten| forgotten.same_key)
+    }
 }
 
 /// Why an *absent* is conclusive.
@@ -140,6 +159,9 @@ pub enum Unsettled {
     Cancelled,
     /// It has waited as long as it may for a chance to ask or to send.
     WaitedTooLong,
+    /// The ledger may have forgotten that it was sent, and the destination offers nothing that would tell, or make a second
+    /// time harmless.
+    Forgotten,
 }
 
 /// What a lookup said, as far as it counts.

@@ -55,9 +55,11 @@ pub fn resend_safe_until_ms(step: &Step, terms: &Terms) -> Option<i64> {
     if !step.in_doubt() || step.resend_spent {
         return None;
     }
-    match terms.dedup {
-        Dedup::Key { .. } | Dedup::Natural { .. } => resend_until_ms(step, terms),
-        Dedup::None => None,
+    let forgotten = step.doubt.as_ref().and_then(|doubt| doubt.forgotten);
+    match (terms.dedup, forgotten) {
+        (Dedup::Key { .. }, Some(forgotten)) if !forgotten.same_key => None,
+        (Dedup::Natural { .. }, Some(_)) | (Dedup::None, _) => None,
+        (Dedup::Key { .. } | Dedup::Natural { .. }, _) => resend_until_ms(step, terms),
     }
 }
 

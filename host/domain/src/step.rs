@@ -3,9 +3,10 @@
 mod apply;
 mod decide;
 mod recover;
+mod standing;
 
 pub use apply::{IllegalTransition, apply};
-pub use decide::{AttemptEnd, LookupEnd, Move, after_attempt, after_lookup, after_weighing, hold, next_move};
+pub use decide::{AttemptEnd, LookupEnd, Move, after_attempt, after_lookup, after_weighing, hold, next_move, suspect};
 pub use recover::recover;
 
 pub(crate) use decide::sent_by_ms;
@@ -28,7 +29,7 @@ pub struct Step {
     pub lookups: u32,
     /// Permanent refusals so far.
     pub refusals: u32,
-    /// The first intent ever written for this step; key windows are counted from here.
+    /// The first intent ever written for this step, or the earliest that may be forgotten; key windows are counted from here.
     pub first_intent_ms: Option<i64>,
     /// The latest intent.
     pub last_intent_ms: Option<i64>,
@@ -45,6 +46,9 @@ pub struct Step {
     /// It is never resent while in doubt: the one resend in its life that a conclusive *absent* allows has been made (a
     /// second doubt is looked up again, but never resent), or the destination *accepted* the order.
     pub resend_spent: bool,
+    /// When the ledger was found to have forgotten, the last time that put this step in doubt: once for each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspected_ms: Option<i64>,
 }
 
 /// An intent to send that is durable, and of whose fate nothing is stored yet.
@@ -231,6 +235,13 @@ pub enum Event {
         /// What follows.
         next: Next,
     },
+    /// The ledger may have forgotten what it sent: an unfinished step starts in doubt.
+    Suspect {
+        /// What may be forgotten.
+        suspicion: Suspicion,
+        /// What follows.
+        next: Next,
+    },
     /// A late 2xx of an attempt that was given up: counts as *found*.
     LateConfirmation,
     /// A person asked to cancel.
@@ -240,6 +251,19 @@ pub enum Event {
     },
     /// A person decided about a step in review.
     Decide(Decision),
+}
+
+/// What a ledger may have forgotten about a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspicion {
+    /// When the ledger was found to have forgotten; tells one time from another.
+    pub found_ms: i64,
+    /// What was intended before is not forgotten: the earliest that the step may have been sent.
+    pub from_ms: i64,
+    /// When an exchange that is forgotten was over at the latest.
+    pub over_ms: i64,
+    /// Whatever was sent had the key that the step has now.
+    pub same_key: bool,
 }
 
 /// What follows for a step.
@@ -283,75 +307,6 @@ pub enum Decision {
     Resolve,
     /// It must not happen; the record is kept.
     Discard,
-}
-
-impl Step {
-    /// A step that waits for its predecessors.
-    pub fn new() -> Step {
-        Step {
-            state: State::Pending,
-            ready_ms: None,
-            attempts: 0,
-            lookups: 0,
-            refusals: 0,
-            first_intent_ms: None,
-            last_intent_ms: None,
-            uncounted: 0,
-            waiting_since_ms: None,
-            open_intent: None,
-            doubt: None,
-            resend_spent: false,
-        }
-    }
-
-    /// An effect may exist that nothing has settled. A final step is in none: a person or a proof has spoken.
-    pub fn in_doubt(&self) -> bool {
-        !self.is_final() && (self.doubt.is_some() || self.open_intent.is_some())
-    }
-
-    /// Since when it is in doubt.
-    pub fn in_doubt_since_ms(&self) -> Option<i64> {
-        if self.is_final() {
-            return None;
-        }
-        self.doubt
-            .as_ref()
-            .map(|doubt| doubt.since_ms)
-            .or(self.open_intent.map(|intent| intent.at_ms))
-    }
-
-    /// Nothing will happen to it any more.
-    pub fn is_final(&self) -> bool {
-        match self.state {
-            State::Completed | State::Failed | State::Skipped { .. } | State::Cancelled => true,
-            State::Pending
-            | State::Processing
-            | State::Retrying { .. }
-            | State::Waiting { .. }
-            | State::NeedsReview { .. }
-            | State::Cancelling { .. } => false,
-        }
-    }
-
-    /// When the scheduler looks at it again; `None`: only an event moves it. For an attempt under way this is when
-    /// recovery should look, once its intent is written.
-    pub fn due_ms(&self) -> Option<i64> {
-        match self.state {
-            State::Pending => self.ready_ms,
-            State::Processing => self.open_intent.map(|intent| intent.over_ms),
-            State::Retrying { until_ms, .. } | State::Waiting { until_ms, .. } => Some(until_ms),
-            State::Cancelling { until_ms } => Some(self.open_intent.map_or(until_ms, |intent| intent.over_ms)),
-            State::NeedsReview { .. } | State::Completed | State::Failed | State::Skipped { .. } | State::Cancelled => {
-                None
-            }
-        }
-    }
-}
-
-impl Default for Step {
-    fn default() -> Step {
-        Step::new()
-    }
 }
 
 impl State {

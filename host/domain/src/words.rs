@@ -140,6 +140,9 @@ impl Display for Unsettled {
             Unsettled::Overtaken => "a newer change of the same thing has been sent, which an older one must not undo",
             Unsettled::Blocked(why) => return why.fmt(f),
             Unsettled::Cancelled => "it was cancelled, so it is not sent again, and asking did not settle it",
+            Unsettled::Forgotten => {
+                "the ledger may have forgotten that it was sent, and sending it again could be a second time"
+            }
             Unsettled::WaitedTooLong => "it waited as long as the flow allows for a chance to settle it",
         })
     }

@@ -26,6 +26,7 @@ pub(super) async fn ready(State(api): State<Arc<Api>>) -> Result<String, Problem
                 .to_owned(),
         );
     }
+    said.extend(api.ledger.memory().notice().map(|notice| format!("but {notice}")));
     Ok(said.join(", ") + "\n")
 }
 
@@ -72,6 +73,7 @@ pub(super) async fn counts(State(api): State<Arc<Api>>) -> Result<Json<Value>, P
         "paused": api.executor.paused().into_keys().collect::<Vec<_>>(),
         "in_memory": api.executor.seated(),
         "broken": api.catalog.snapshot().broken(),
+        "memory": api.ledger.memory().notice(),
     })))
 }
 

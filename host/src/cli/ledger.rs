@@ -1,13 +1,38 @@
-//! `oncegate ledger …`: moving a stopped installation from one database to another.
+//! `oncegate ledger …`: whether the ledger remembers all that happened, and what people know about that; and moving it to another
+//! database.
 
-use super::terminal::{escape, say, table};
-use crate::clock::{Clock, SystemClock};
-use crate::ledger::{Asked, LedgerPlace, MovedTable, Progress, move_ledger, reopen};
-use anyhow::Context;
-use clap::Subcommand;
+mod moving;
+
+use super::client::Client;
+use super::terminal::{escape, say};
+use super::{Place, print, text};
+use crate::ledger::LedgerPlace;
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
+    /// Whether it may have forgotten something, since when, and why.
+    Show {
+        /// Print what the API answers.
+        #[arg(long)]
+        json: bool,
+    },
+    /// It may have forgotten what happened in a window, or that is over now.
+    Reconcile(ReconcileArgs),
+    /// It was moved as it was, and nobody works with it at the old place: nothing is forgotten.
+    Moved {
+        /// How you know.
+        #[arg(long)]
+        reason: String,
+    },
+    /// It is a copy, or comes from a backup: what is not finished begins in doubt.
+    Copied {
+        /// How you know.
+        #[arg(long)]
+        reason: String,
+    },
     /// Move a stopped installation to another database, verified by counts and checksums. The source then takes no host.
     Move {
         /// Where it is: sqlite:DIR (the data directory) or postgres://user:password@host/name.
@@ -28,82 +53,66 @@ pub enum LedgerCommand {
     },
 }
 
-pub fn run(command: &LedgerCommand) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
+#[derive(Debug, Args)]
+pub struct ReconcileArgs {
+    /// What happened in between may be forgotten, like 2026-03-29T01:00:00Z..2026-03-29T02:30:00Z. From then on what is not
+    /// finished begins in doubt, until somebody says --end.
+    #[arg(
+        long,
+        value_name = "FROM..TO",
+        conflicts_with = "end",
+        required_unless_present = "end"
+    )]
+    window: Option<String>,
+    /// It is over: what begins from now on was not sent before.
+    #[arg(long)]
+    end: bool,
+    /// How you know.
+    #[arg(long)]
+    reason: String,
+}
+
+pub fn run(place: &Place, command: &LedgerCommand) -> anyhow::Result<()> {
+    let client = || Client::new(place);
     match command {
-        LedgerCommand::Move { from, to } => {
-            let moved = runtime.block_on(move_ledger(from, to, &asked(""), told))?;
-            say(&moved_told(&moved, from, to));
+        LedgerCommand::Show { json } => {
+            let answer = client()?.get("ledger")?;
+            print(&answer, *json, one);
+            Ok(())
         }
-        LedgerCommand::Reopen { place, reason } => {
-            runtime.block_on(reopen(place, &asked(reason)))?;
-            say(&format!("Hosts may work on {} again.\n", escape(&place.told())));
-        }
+        LedgerCommand::Reconcile(args) => match &args.window {
+            Some(window) => {
+                let (from, to) = window
+                    .split_once("..")
+                    .ok_or_else(|| anyhow!("--window is two instants with two dots between them, FROM..TO"))?;
+                let body = json!({ "reason": args.reason, "from": from, "to": to });
+                tell(&client()?, "reconcile", &body)
+            }
+            None => tell(&client()?, "end", &json!({ "reason": args.reason })),
+        },
+        LedgerCommand::Moved { reason } => tell(&client()?, "moved", &json!({ "reason": reason })),
+        LedgerCommand::Copied { reason } => tell(&client()?, "copied", &json!({ "reason": reason })),
+        LedgerCommand::Move { from, to } => moving::run(from, to),
+        LedgerCommand::Reopen { place, reason } => moving::open_again(place, reason),
     }
+}
+
+fn tell(client: &Client, verb: &str, body: &Value) -> anyhow::Result<()> {
+    let answer = client.post(&format!("ledger/{verb}"), body)?;
+    say(&one(&answer));
     Ok(())
 }
 
-fn asked(why: &str) -> Asked {
-    Asked {
-        who: "command line".to_owned(),
-        why: why.to_owned(),
-        at_ms: SystemClock.now_ms(),
-    }
-}
-
-/// Rows between two lines about one table.
-const ROWS_PER_LINE: u64 = 100_000;
-
-fn told(progress: Progress<'_>) {
-    match progress {
-        Progress::Copied { table, rows } if rows.is_multiple_of(ROWS_PER_LINE) => {
-            eprintln!("{table}: {rows} rows copied")
-        }
-        Progress::Copied { .. } => {}
-        Progress::Verifying { table } => eprintln!("{table}: reading it back"),
-    }
-}
-
-fn moved_told(moved: &[MovedTable], from: &LedgerPlace, to: &LedgerPlace) -> String {
-    let row = |moved: &MovedTable| vec![moved.name.clone(), moved.rows.to_string(), moved.checksum.clone()];
-    let rows: Vec<Vec<String>> = moved.iter().map(row).collect();
-    let mut told = table(&["TABLE", "ROWS", "CHECKSUM, THE SAME ON BOTH SIDES"], &rows);
-    let changed: u64 = moved.iter().map(|moved| moved.texts_changed).sum();
-    if changed > 0 {
-        told += &format!(
-            "{changed} texts held the character NUL, which PostgreSQL cannot: they have U+FFFD in its place.\n"
-        );
-    }
-    let (from, to) = (escape(&from.told()), escape(&to.told()));
-    told + &format!("Moved from {from} to {to}. The source takes no host any more.\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_moved_is_told_with_what_could_not_be_kept() {
-        let moved = MovedTable {
-            name: "runs".to_owned(),
-            rows: 12,
-            checksum: "ab".to_owned(),
-            texts_changed: 0,
-        };
-        let (from, to) = (
-            "sqlite:/data".parse().unwrap(),
-            "postgres://anna:secret@db/orders".parse().unwrap(),
-        );
-        let told = moved_told(std::slice::from_ref(&moved), &from, &to);
-        assert!(told.contains("runs   12    ab\n"), "{told}");
-        assert!(
-            told.ends_with("Moved from /data to the database orders at db:5432. The source takes no host any more.\n")
-        );
-        assert!(!told.contains("secret") && !told.contains("NUL"));
-        let changed = MovedTable {
-            texts_changed: 3,
-            ..moved
-        };
-        assert!(moved_told(&[changed], &from, &to).contains("3 texts held the character NUL"));
+fn one(answer: &Value) -> String {
+    let field = |name: &str| escape(text(answer, name));
+    match answer["notice"].as_str() {
+        None => "Nothing is forgotten, as far as can be told.\n".to_owned(),
+        Some(notice) => format!(
+            "{}\n  found       {}\n  forgotten   what happened from {} to {}\n",
+            escape(notice),
+            field("found_at"),
+            field("from"),
+            field("to")
+        ),
     }
 }

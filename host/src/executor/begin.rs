@@ -14,7 +14,7 @@ use crate::flow::StepPlan;
 use crate::ledger::{AttemptKind, StoredIntent};
 use oncegate_domain::doubt::{Blocked, Circumstances, Unsettled};
 use oncegate_domain::key::{self, Role, StepIdentity, step_key};
-use oncegate_domain::step::{self, Event, Move, Next, Review, Skip};
+use oncegate_domain::step::{self, Event, Move, Next, Review, Skip, Step};
 use std::sync::Arc;
 
 /// What the beginning came to.
@@ -49,10 +49,10 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
         )
         .await;
     };
-    let recorded = if live.standing.in_doubt() {
-        if shared.is_found_late(cell, index, live).await? {
-            return Ok(Begun::Settled);
-        }
+    if live.standing.in_doubt() && shared.is_found_late(cell, index, live).await? {
+        return Ok(Begun::Settled);
+    }
+    let recorded = if live.standing.doubts_known_request() {
         shared.ledger.last_intent(live.id).await?
     } else {
         None
@@ -61,7 +61,7 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
         Ok(granted) => granted,
         Err(to_review) => return review(shared, cell, index, to_review).await,
     };
-    let circumstances = circumstances(shared, live, &granted.approved, recorded.as_ref()).await?;
+    let circumstances = circumstances(shared, cell, live, &granted.approved, recorded.as_ref()).await?;
     let kind = match step::next_move(&live.standing, &granted.approved.terms, &plan.retry, &circumstances) {
         Move::Perform => AttemptKind::Perform,
         Move::Resend => AttemptKind::Resend,
@@ -172,13 +172,15 @@ async fn granted(
 
 async fn circumstances(
     shared: &Shared,
+    cell: &RunCell,
     live: &LiveStep,
     approved: &Approved,
     recorded: Option<&StoredIntent>,
 ) -> Result<Circumstances, Abandoned> {
     let reaches = |origin: &str| approved.places.values().any(|place| place.origin.to_string() == origin);
-    let place_changed =
-        recorded.is_some_and(|intent| intent.place.account != approved.account || !reaches(&intent.place.origin));
+    let place_changed = recorded
+        .is_some_and(|intent| intent.place.account != approved.account || !reaches(&intent.place.origin))
+        || shared.may_have_gone_elsewhere(cell, live).await?;
     let overtaken = match recorded.and_then(|intent| Some((intent, intent.natural_key?))) {
         None => false,
         Some((intent, key)) => {
@@ -273,11 +275,22 @@ async fn review(
     to_review: ToReview,
 ) -> Result<Begun, Abandoned> {
     let at_ms = shared.clock.now_ms();
+    let reason = in_all_honesty(&cell.steps.lock().await[index].standing, to_review.reason);
     let change = Change::of(Event::Hold {
         at_ms,
-        next: Next::Review(to_review.reason),
+        next: Next::Review(reason),
     })
     .with_error(to_review.why);
     shared.settle(cell, index, change).await?;
     Ok(Begun::Settled)
+}
+
+/// What cannot be sent as things are may have been sent by a ledger that has forgotten it: *nothing was sent* is no longer
+/// for us to say.
+fn in_all_honesty(standing: &Step, reason: Review) -> Review {
+    let forgotten = standing.doubt.as_ref().and_then(|doubt| doubt.forgotten);
+    match (forgotten, reason.effect_may_exist()) {
+        (Some(_), false) => Review::Doubt(Unsettled::Forgotten),
+        (Some(_), true) | (None, _) => reason,
+    }
 }

@@ -8,6 +8,7 @@ use super::live::LiveStep;
 use super::mission::Mission;
 use super::outbound::{Outbound, Sight, carries};
 use super::settle::{Abandoned, Change};
+use crate::catalog::KeyPlace;
 use crate::ledger;
 use crate::runtime::{GuestDoubt, LookupReturn, Stop};
 use oncegate_domain::doubt::{Circumstances, Finding, FindingReport, LookupSight, judge_lookup};
@@ -23,10 +24,10 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
     let asked_ms = mission.started_ms;
     let live = mission.cell.steps.lock().await[mission.index].clone();
     // Asked for a key, a destination knows only requests that carried it.
-    let carried = mission
-        .recorded
-        .as_ref()
-        .is_some_and(|intent| carries(&intent.request, &mission.key));
+    let carried = match &mission.recorded {
+        Some(intent) => carries(&intent.request, &mission.key),
+        None => carried_if_sent(mission, &live),
+    };
     let doubt = GuestDoubt {
         first_sent_ms: live.standing.first_intent_ms.unwrap_or(asked_ms).unsigned_abs(),
         status: live.standing.doubt.as_ref().and_then(|doubt| doubt.status),
@@ -90,6 +91,16 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
     };
     shared.settle_by(&mission.cell, mission.index, decide).await?;
     Ok(Tried::Settled)
+}
+
+/// A request that the ledger may have forgotten had the key, where the host sees to it that every request has.
+fn carried_if_sent(mission: &Mission, live: &LiveStep) -> bool {
+    let forgotten = live.standing.doubt.as_ref().and_then(|doubt| doubt.forgotten);
+    let has_place = match mission.approved.key {
+        KeyPlace::Header { .. } | KeyPlace::Field { .. } => true,
+        KeyPlace::None => false,
+    };
+    has_place && forgotten.is_some_and(|forgotten| forgotten.same_key)
 }
 
 /// What came of asking.

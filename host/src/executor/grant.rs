@@ -53,7 +53,7 @@ impl Shared {
     /// What decisions about a step rest on, whichever flow asks: as of now, or, in doubt, as of its intent. `None`: nothing
     /// is approved any more, and an attempt would find out why.
     pub(super) async fn approved_for(&self, live: &LiveStep) -> Result<Option<Arc<Approved>>, LedgerError> {
-        if live.standing.in_doubt()
+        if live.standing.doubts_known_request()
             && let Some(intent) = self.ledger.last_intent(live.id).await?
         {
             return Ok(self.approved_as_recorded(live, &intent).await.ok());

@@ -99,7 +99,8 @@ fn next(event: &Event) -> String {
         Event::Attempted { next, .. }
         | Event::LookedUp { next, .. }
         | Event::Hold { next, .. }
-        | Event::Weighed { next, .. } => next,
+        | Event::Weighed { next, .. }
+        | Event::Suspect { next, .. } => next,
         Event::Ready { .. }
         | Event::Skip(_)
         | Event::Begin

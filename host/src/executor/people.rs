@@ -249,12 +249,19 @@ impl Shared {
         let cell = cell.ok_or_else(|| DecisionError::NotFound(format!("run {run}")))?;
         let at_ms = self.clock.now_ms();
         let mut steps = cell.steps.lock().await;
-        let cancelled: Vec<(usize, Step)> = steps
-            .iter()
-            .enumerate()
-            .filter(|(_, live)| !live.standing.is_final())
-            .filter_map(|(index, live)| Some((index, step::apply(&live.standing, &Event::Cancel { at_ms }).ok()?)))
-            .collect();
+        let mut cancelled: Vec<(usize, Step)> = Vec::new();
+        for (index, live) in steps.iter().enumerate().filter(|(_, live)| !live.standing.is_final()) {
+            // What may have been sent is settled first.
+            let standing = match self.suspicion_about(&cell, live).await? {
+                Some(event) => step::apply(&live.standing, &event)?,
+                None => live.standing.clone(),
+            };
+            cancelled.extend(
+                step::apply(&standing, &Event::Cancel { at_ms })
+                    .ok()
+                    .map(|after| (index, after)),
+            );
+        }
         if cancelled.is_empty() {
             return Err(nothing_left());
         }

@@ -75,7 +75,9 @@ impl Shared {
 
     async fn drive(self: &Arc<Self>, cell: &Arc<RunCell>, step: Id) -> Result<(), Abandoned> {
         let mut not_before_ms = i64::MIN;
-        while let Some((index, live)) = find(cell, step).await {
+        while self.may_begin().await
+            && let Some((index, live)) = find(cell, step).await
+        {
             let Some(due_ms) = live.standing.due_ms().map(|due_ms| due_ms.max(not_before_ms)) else {
                 return Ok(());
             };
@@ -93,6 +95,9 @@ impl Shared {
                 continue;
             }
             if Box::pin(skip_unless_wanted(self, cell, index)).await? {
+                continue;
+            }
+            if Box::pin(self.suspect(cell, index, &live)).await? {
                 continue;
             }
             let slot = match self.admit(cell, index, &live).await? {

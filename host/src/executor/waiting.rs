@@ -109,6 +109,9 @@ impl Shared {
         let Some((index, live)) = find(cell, due.id).await else {
             return Ok(());
         };
+        if self.suspect(cell, index, &live).await? {
+            return Ok(());
+        }
         let Some((plan, approved)) = plan_of(cell, &live).zip(self.approved_for(&live).await?) else {
             return Ok(());
         };

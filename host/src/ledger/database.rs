@@ -4,8 +4,11 @@
 
 use super::LedgerError;
 use super::error::A_ROW;
+use super::lease::Lease;
 use super::rows::Row;
+use super::witness::Server;
 use super::{postgres, sqlite};
+use oncegate_domain::id::Id;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,6 +153,23 @@ pub(super) fn a_reader_changes_nothing() -> DbError {
     DbError::Other("a reader changes nothing".into())
 }
 
+/// What a new connection to a server must find there: the ledger that this process has worked with, whole.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    pub installation: Id,
+    /// Under which it works, and what it knows to be durable there.
+    pub lease: Arc<Lease>,
+}
+
+/// Something of the last commit by which it can be told whether it is there. All commits before it are there with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mark {
+    /// A run was made.
+    Run(Id),
+    /// A step was written, and has this version or a later one.
+    Step(Id, i64),
+}
+
 /// The one connection that writes.
 pub(super) enum WriterConnection {
     Sqlite(sqlite::WriterConnection),
@@ -183,6 +203,31 @@ impl WriterConnection {
         }
     }
 
+    /// From now on a new connection must find this there.
+    pub(super) fn expect(&mut self, expected: Expected) {
+        match self {
+            // Nothing comes between a process and a file that it holds open.
+            Self::Sqlite(_) => {}
+            Self::Postgres(writer) => writer.expect(expected),
+        }
+    }
+
+    /// Something was committed.
+    pub(super) fn committed(&mut self, mark: Mark) {
+        match self {
+            Self::Sqlite(_) => {}
+            Self::Postgres(writer) => writer.committed(mark),
+        }
+    }
+
+    /// Who the server is, where there is one.
+    pub(super) fn server(&self) -> Option<Server> {
+        match self {
+            Self::Sqlite(_) => None,
+            Self::Postgres(writer) => Some(writer.server()),
+        }
+    }
+
     /// How soon to look for a database that was lost; `None`: it is there, as far as is known.
     pub(super) fn lost(&self) -> Option<Duration> {
         match self {
@@ -192,9 +237,12 @@ impl WriterConnection {
     }
 
     /// Looks for it once.
-    pub(super) async fn look_for(&mut self) {
+    ///
+    /// # Errors
+    /// What was found is not the ledger of this process.
+    pub(super) async fn look_for(&mut self) -> Result<(), String> {
         match self {
-            Self::Sqlite(_) => {}
+            Self::Sqlite(_) => Ok(()),
             Self::Postgres(writer) => writer.look_for().await,
         }
     }

@@ -5,7 +5,7 @@
 
 use super::batch::Template;
 use super::database::{Conn, Value, WriterConnection};
-use super::lease::LeaseTerm;
+use super::lease::{LeaseTerm, Start};
 use super::rows::Row;
 use super::{Result, postgres, schema};
 use oncegate_domain::id::Id;
@@ -33,11 +33,13 @@ static OWNED: Template<2> = Template::find(
 
 /// Begins a new epoch. What the same host began before has ended: its locks prove that nobody else has its identity. So has
 /// whatever holds no lease: on SQLite, and before there were leases, one host alone could work on a ledger.
-pub(super) async fn begin(conn: &mut Conn<'_>, starting: &Starting, now_ms: i64) -> Result<i64> {
+/// `above_epoch`: epochs up to this one were given before, whatever the ledger remembers of it.
+pub(super) async fn begin(conn: &mut Conn<'_>, starting: &Starting, above_epoch: i64, now_ms: i64) -> Result<Start> {
     const BEFORE: &str = "UPDATE hosts SET ended_ms = ?1
         WHERE ended_ms IS NULL AND (lease_until_ms IS NULL OR name = ?2)";
     const BEGIN: &str = "INSERT INTO hosts (epoch, name, started_ms, lease_until_ms)
-        SELECT COALESCE(MAX(epoch), 0) + 1, ?1, ?2, ?3 FROM hosts RETURNING epoch";
+        SELECT CASE WHEN COALESCE(MAX(epoch), 0) < ?4 THEN ?4 ELSE COALESCE(MAX(epoch), 0) END + 1, ?1, ?2, ?3
+        FROM hosts RETURNING epoch";
     let host = || Value::text(starting.host.as_str());
     conn.query(BEFORE, vec![Value::int(now_ms), host()]).await?;
     let lease_until_ms = match conn.is_postgres() {
@@ -48,9 +50,18 @@ pub(super) async fn begin(conn: &mut Conn<'_>, starting: &Starting, now_ms: i64)
         ),
         false => None,
     };
-    let values = vec![host(), Value::int(now_ms), Value::Int(lease_until_ms)];
+    let values = vec![
+        host(),
+        Value::int(now_ms),
+        Value::Int(lease_until_ms),
+        Value::int(above_epoch),
+    ];
     let rows = conn.query(BEGIN, values).await?;
-    schema::first(rows, "hosts")?.decode("hosts", Row::int)
+    let epoch = schema::first(rows, "hosts")?.decode("hosts", Row::int)?;
+    Ok(Start {
+        epoch,
+        started_ms: now_ms,
+    })
 }
 
 /// Gives runs of ended epochs to `epoch`, each with all its steps; returns those that it owns now. Never from a host that

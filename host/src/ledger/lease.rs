@@ -8,6 +8,7 @@ use super::{LedgerError, Result};
 use crate::clock::{Clock, SystemClock};
 use oncegate_domain::id::Id;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// For how long a lease is given.
@@ -28,6 +29,14 @@ impl Default for LeaseTerm {
     }
 }
 
+/// Of an epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Start {
+    pub epoch: i64,
+    /// Tells it from another that got the same number from a ledger which had forgotten this one.
+    pub started_ms: i64,
+}
+
 /// A request that could not leave within this time is not even recorded.
 const SEND_WITHIN_MS_MIN: u64 = 200;
 
@@ -46,15 +55,20 @@ pub struct HostNews {
 #[derive(Debug)]
 pub(super) struct Lease {
     epoch: AtomicI64,
+    start: Mutex<Start>,
+    /// An epoch, and how many commits of it are known to be durable.
+    vouched: Mutex<(i64, i64)>,
     /// The greatest number where there is no lease: the ledger is this host's alone.
     until_boot_ms: AtomicI64,
     news: watch::Sender<HostNews>,
 }
 
 impl Lease {
-    pub(super) fn new(epoch: i64, until_boot_ms: Option<i64>) -> Self {
+    pub(super) fn new(start: Start, until_boot_ms: Option<i64>) -> Self {
         Lease {
-            epoch: AtomicI64::new(epoch),
+            epoch: AtomicI64::new(start.epoch),
+            start: Mutex::new(start),
+            vouched: Mutex::default(),
             until_boot_ms: AtomicI64::new(until_boot_ms.unwrap_or(i64::MAX)),
             news: watch::Sender::new(HostNews::default()),
         }
@@ -62,6 +76,22 @@ impl Lease {
 
     pub(super) fn epoch(&self) -> i64 {
         self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// The same, with when it began.
+    pub(super) fn start(&self) -> Start {
+        *locked(&self.start)
+    }
+
+    /// So many commits of an epoch are durable.
+    pub(super) fn vouch(&self, epoch: i64, position: i64) {
+        *locked(&self.vouched) = (epoch, position);
+    }
+
+    /// How many commits of this epoch are known to be durable. What the ledger was told last may have been of the one before.
+    pub(super) fn vouched(&self) -> i64 {
+        let (epoch, position) = *locked(&self.vouched);
+        if epoch == self.epoch() { position } else { 0 }
     }
 
     /// Now, on the clock by which leases are kept.
@@ -84,8 +114,9 @@ impl Lease {
     }
 
     /// It was renewed, or another one was taken.
-    pub(super) fn renewed(&self, epoch: i64, until_boot_ms: i64, left_behind: bool) {
-        let was_lost = self.epoch.swap(epoch, Ordering::SeqCst) != epoch;
+    pub(super) fn renewed(&self, start: Start, until_boot_ms: i64, left_behind: bool) {
+        *locked(&self.start) = start;
+        let was_lost = self.epoch.swap(start.epoch, Ordering::SeqCst) != start.epoch;
         self.until_boot_ms.store(until_boot_ms, Ordering::SeqCst);
         self.news.send_modify(|news| {
             news.pulses += 1;
@@ -116,9 +147,17 @@ impl Lease {
     }
 }
 
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn start(epoch: i64) -> Start {
+        Start { epoch, started_ms: 1 }
+    }
 
     fn step() -> Id {
         Id::from_bytes([1; 16])
@@ -126,7 +165,7 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_past_the_lease() {
-        let lease = Lease::new(7, Some(10_000));
+        let lease = Lease::new(start(7), Some(10_000));
         let within = |boot_ms| lease.send_within_ms_at(step(), 7, boot_ms, 5_000);
         assert_eq!(within(4_000).unwrap(), 5_000);
         assert_eq!(within(5_001).unwrap(), 4_999);
@@ -140,18 +179,29 @@ mod tests {
 
     #[test]
     fn who_is_alone_needs_no_lease() {
-        let lease = Lease::new(1, None);
+        let lease = Lease::new(start(1), None);
         assert_eq!(lease.send_within_ms(step(), 1, 5_000).unwrap(), 5_000);
     }
 
     #[test]
     fn a_lost_lease_is_news_and_so_is_what_was_left_behind() {
-        let lease = Lease::new(1, Some(0));
+        let lease = Lease::new(start(1), Some(0));
         let news = lease.news();
-        lease.renewed(1, 10, true);
+        lease.renewed(start(1), 10, true);
         assert_eq!((news.borrow().lost, news.borrow().left_behind), (0, true));
-        lease.renewed(3, 10, false);
+        lease.renewed(start(3), 10, false);
         assert_eq!((news.borrow().lost, news.borrow().left_behind), (1, false));
         assert_eq!(lease.epoch(), 3);
+    }
+
+    #[test]
+    fn what_was_durable_of_an_earlier_epoch_says_nothing_of_this_one() {
+        let lease = Lease::new(start(1), None);
+        lease.vouch(1, 7);
+        assert_eq!(lease.vouched(), 7);
+        lease.renewed(start(2), 10, false);
+        assert_eq!((lease.vouched(), lease.start()), (0, start(2)));
+        lease.vouch(1, 8);
+        assert_eq!(lease.vouched(), 0);
     }
 }

@@ -1,14 +1,18 @@
 //! Opening: the data directory, the database in it or elsewhere, the tables, a new lease epoch, and the writer.
 
-use super::database::{Readers, WriterConnection};
+use super::database::{Expected, Readers, WriterConnection};
 use super::hosts::Starting;
 use super::lease::{Lease, LeaseTerm};
+use super::memory::{Memory, Outside};
 use super::neighbours::Neighbours;
 use super::space::{Room, Space};
 use super::store::Store;
+use super::vouch::{Telling, Told, Voucher, keep_looking, keep_vouching};
+use super::witness::Witness;
 use super::writer::{COMMANDS_WAITING_MAX, Counters, Writer};
 use super::{
     Inner, Installation, Ledger, LedgerError, Result, identity, moving, new_id, place, postgres, pulse, schema, sqlite,
+    whereabouts,
 };
 use crate::clock::SharedClock;
 use oncegate_domain::id::Id;
@@ -16,6 +20,7 @@ use serde::Deserialize;
 use std::fs::File;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{mpsc, watch};
 
@@ -137,6 +142,18 @@ async fn on_server(url: &str, host: Id) -> std::result::Result<Opened, String> {
     })
 }
 
+/// What is known of the ledger without it.
+fn outside(dir: &Path, database: &Database, connection: &WriterConnection) -> Outside {
+    Outside {
+        witness: Witness::read(dir).transpose(),
+        place: match database {
+            Database::Embedded => whereabouts::of(&dir.join("ledger.db")),
+            Database::Postgres(_) => None,
+        },
+        server: connection.server(),
+    }
+}
+
 /// Opening.
 impl Ledger {
     /// Opens the ledger in `dir`, with what is usual: see [`Ledger::open_with`].
@@ -167,25 +184,42 @@ impl Ledger {
             host: host.to_string(),
             term: opening.lease,
         };
-        let begun = begin(&mut connection, &starting, &clock).await;
+        let outside = outside(dir, &opening.database, &connection);
+        let begun = begin(&mut connection, &starting, &outside, &clock).await;
         let begun = begun.map_err(|error| refuse(store.explain(error.to_string())));
-        let (installation, lease) = begun?;
+        let Begun {
+            installation,
+            lease,
+            memory,
+        } = begun?;
         let lease = Arc::new(lease);
+        connection.expect(Expected {
+            installation: installation.id,
+            lease: Arc::clone(&lease),
+        });
         let (queue, commands) = mpsc::channel(COMMANDS_WAITING_MAX);
         let failed = watch::Sender::new(None);
         let counters = Arc::new(Counters::default());
+        let (told, tells) = watch::channel(Told::default());
         let writer = Writer {
             connection,
             queue: commands,
             lease: Arc::clone(&lease),
             counters: counters.clone(),
             store: store.clone(),
+            telling: Telling::new(Arc::clone(&lease), clock.clone(), told),
             failed: failed.clone(),
             lock,
         };
         let no_thread = |error: std::io::Error| refuse(format!("its writer cannot be started: {error}"));
         writer.start().map_err(no_thread)?;
         store.keep_looking();
+        let voucher = Voucher {
+            dir: dir.to_owned(),
+            incarnation: AtomicI64::new(installation.incarnation),
+            server: outside.server,
+            ended: tokio::sync::Mutex::new(false),
+        };
         let inner = Arc::new(Inner {
             installation,
             host: starting.host.clone(),
@@ -199,21 +233,41 @@ impl Ledger {
             store,
             neighbours,
             failed,
+            memory: watch::Sender::new(memory),
+            voucher,
         });
-        if let Database::Postgres(_) = &opening.database {
-            let beating = tokio::spawn(pulse::keep(Arc::downgrade(&inner), starting));
-            inner.pulse.get_or_init(|| beating.abort_handle());
-        }
-        Ok(Ledger { inner })
+        let ledger = Ledger { inner };
+        ledger.vouch_at_start().await;
+        ledger.keep_watch(tells, starting);
+        Ok(ledger)
     }
+
+    /// What goes on beside the commands for as long as the ledger is open.
+    fn keep_watch(&self, tells: watch::Receiver<Told>, starting: Starting) {
+        let inner = || Arc::downgrade(&self.inner);
+        tokio::spawn(keep_vouching(inner(), tells));
+        if self.inner.store.is_shared() {
+            tokio::spawn(keep_looking(inner()));
+            let beating = tokio::spawn(pulse::keep(inner(), starting));
+            self.inner.pulse.get_or_init(|| beating.abort_handle());
+        }
+    }
+}
+
+/// How a start of the host begins.
+struct Begun {
+    installation: Installation,
+    lease: Lease,
+    memory: Memory,
 }
 
 /// Makes the tables and begins an epoch. Where several share the ledger its time is the database's, and the epoch has a lease.
 async fn begin(
     connection: &mut WriterConnection,
     starting: &Starting,
+    outside: &Outside,
     clock: &SharedClock,
-) -> Result<(Installation, Lease)> {
+) -> Result<Begun> {
     let is_shared = connection.conn().is_postgres();
     if is_shared {
         clock.follow(postgres::hosts::now_ms(&mut connection.conn()).await?);
@@ -221,7 +275,11 @@ async fn begin(
     schema::migrate(connection, clock.now_ms()).await?;
     moving::refuse(connection).await?;
     let asked_boot_ms = Lease::now_boot_ms();
-    let (installation, epoch) = schema::begin_epoch(connection, starting, clock.now_ms()).await?;
+    let begun = schema::begin_epoch(connection, starting, outside, clock.now_ms()).await?;
     let until_boot_ms = asked_boot_ms.saturating_add_unsigned(starting.term.ms);
-    Ok((installation, Lease::new(epoch, is_shared.then_some(until_boot_ms))))
+    Ok(Begun {
+        installation: begun.installation,
+        lease: Lease::new(begun.start, is_shared.then_some(until_boot_ms)),
+        memory: begun.memory,
+    })
 }

@@ -3,6 +3,7 @@
 
 mod columns;
 pub(super) mod hosts;
+mod identity;
 mod reader;
 mod scratch;
 mod server;

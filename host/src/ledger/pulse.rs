@@ -34,27 +34,27 @@ impl Ledger {
     /// One beat.
     pub(super) async fn beat(&self, starting: &Arc<Starting>) -> Result<()> {
         let lease = &self.inner.lease;
-        let (epoch, asked_boot_ms) = (lease.epoch(), Lease::now_boot_ms());
+        let (start, asked_boot_ms) = (lease.start(), Lease::now_boot_ms());
         let is_in_time = lease.holds(asked_boot_ms);
         let asked = Arc::clone(starting);
         let beat = self
             .rare(move |mut conn| {
                 let starting = Arc::clone(&asked);
-                Box::pin(async move { postgres::hosts::beat(&mut conn, &starting, epoch, is_in_time).await })
+                Box::pin(async move { postgres::hosts::beat(&mut conn, &starting, start, is_in_time).await })
             })
             .await?;
         for (epoch, host) in &beat.ended {
             tracing::warn!(host, epoch, "a host has not renewed its lease; its work is taken over");
         }
-        if beat.epoch != epoch {
+        if beat.start != start {
             tracing::warn!(
-                epoch = beat.epoch,
+                epoch = beat.start.epoch,
                 "this host had lost its lease (it was stopped, or cut off from the database); others may have taken its \
                  work, and it goes on under a new one: nothing is lost by it"
             );
         }
         lease.renewed(
-            beat.epoch,
+            beat.start,
             asked_boot_ms.saturating_add_unsigned(starting.term.ms),
             beat.left_behind,
         );

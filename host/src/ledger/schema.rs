@@ -2,6 +2,8 @@
 
 use super::database::{Conn, Value, WriterConnection};
 use super::hosts::{self, Starting};
+use super::lease::Start;
+use super::memory::{Memory, Outside, Recalled, recall};
 use super::rows::Row;
 use super::{Installation, LedgerError, Result, new_id, random};
 use oncegate_domain::id::Id;
@@ -33,6 +35,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     },
     everywhere(include_str!("migrations/0004.sql")),
     everywhere(include_str!("migrations/0005.sql")),
+    everywhere(include_str!("migrations/0006.sql")),
 ];
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied_ms BIGINT NOT NULL)";
@@ -86,12 +89,20 @@ pub(super) async fn version(conn: &mut Conn<'_>) -> Result<usize> {
     first(rows, "migrations")?.decode("migrations", Row::small)
 }
 
-/// Makes the installation at the first start, and begins a new epoch at every start.
+/// How a start of the host begins.
+pub(super) struct Begun {
+    pub installation: Installation,
+    pub start: Start,
+    pub memory: Memory,
+}
+
+/// Makes the installation at the first start; asks at every start what the ledger remembers, and begins a new epoch.
 pub(super) async fn begin_epoch(
     connection: &mut WriterConnection,
     starting: &Starting,
+    outside: &Outside,
     now_ms: i64,
-) -> Result<(Installation, i64)> {
+) -> Result<Begun> {
     const MAKE: &str = "INSERT INTO installation (one, id, secret, incarnation, position, created_ms)
         VALUES (1, ?1, ?2, 1, 0, ?3) ON CONFLICT (one) DO NOTHING";
     let id: Id = new_id(now_ms);
@@ -104,18 +115,29 @@ pub(super) async fn begin_epoch(
     let rows = conn
         .query("SELECT id, secret, incarnation FROM installation", Vec::new())
         .await?;
-    let installation = first(rows, "installation")?.decode("installation", |row| {
+    let mut installation = first(rows, "installation")?.decode("installation", |row| {
         Ok(Installation {
             id: row.id()?,
             secret: InstallationSecret(row.digest()?),
             incarnation: row.int()?,
         })
     })?;
-    let epoch = hosts::begin(&mut conn, starting, now_ms).await?;
+    let Recalled {
+        incarnation,
+        memory,
+        above_epoch,
+    } = recall(&mut conn, &installation, outside, now_ms).await?;
+    installation.incarnation = incarnation;
+    let start = hosts::begin(&mut conn, starting, above_epoch, now_ms).await?;
     connection.commit().await?;
-    Ok((installation, epoch))
+    Ok(Begun {
+        installation,
+        start,
+        memory,
+    })
 }
 
+/// The only row there is.
 pub(super) fn first(rows: Vec<Row>, table: &'static str) -> Result<Row> {
     let missing = || LedgerError::Corrupt {
         table,

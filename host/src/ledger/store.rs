@@ -27,6 +27,14 @@ impl Store {
         }
     }
 
+    /// Other hosts may work on the same.
+    pub(super) fn is_shared(&self) -> bool {
+        match self {
+            Store::Disk(_) => false,
+            Store::Server(_) => true,
+        }
+    }
+
     /// The ledger could not store: gives up what was kept for that. `false`: there is nothing that would help.
     pub(super) fn give_up_reserve(&self) -> bool {
         match self {

@@ -5,6 +5,7 @@
 mod catalog;
 mod erasing;
 mod events;
+mod forgetting;
 mod hosts;
 mod many;
 mod moving;

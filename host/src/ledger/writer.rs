@@ -2,11 +2,12 @@
 //! COMMIT. One flush serves all of them; a lone command waits for nobody.
 
 use super::command::{Command, Done};
-use super::database::{DbError, WriterConnection};
+use super::database::{DbError, Mark, WriterConnection};
 use super::lease::Lease;
 use super::rounds::{Round, rounds};
 use super::store::Store;
-use super::{LedgerError, Result, WriterCounts, accept, finish, intend};
+use super::vouch::{Telling, Told};
+use super::{Accepted, LedgerError, Result, WriterCounts, accept, finish, intend};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +35,11 @@ pub(super) struct Counters {
 }
 
 impl Counters {
+    /// How many commits there were.
+    pub(super) fn position(&self) -> i64 {
+        i64::try_from(self.commits.load(Ordering::Relaxed)).unwrap_or(i64::MAX)
+    }
+
     pub(super) fn read(&self) -> WriterCounts {
         WriterCounts {
             commands: self.commands.load(Ordering::Relaxed),
@@ -50,6 +56,7 @@ pub(super) struct Writer {
     pub lease: Arc<Lease>,
     pub counters: Arc<Counters>,
     pub store: Store,
+    pub telling: Telling,
     /// Told why, once, when the ledger can no longer be trusted in this process.
     pub failed: watch::Sender<Option<String>>,
     /// Held until the last commit is done.
@@ -71,7 +78,12 @@ impl Writer {
     async fn run(mut self) {
         let mut group_before = 1;
         let mut closers = Vec::new();
-        while let Some(first) = self.next().await {
+        loop {
+            let first = match self.next().await {
+                Ok(Some(first)) => first,
+                Ok(None) => break,
+                Err(why) => return self.fail(why),
+            };
             let mut group = self.gather(first, group_before / 2);
             group_before = group.len();
             closers.extend(group.extract_if(.., |command| matches!(command, Command::Close(_))));
@@ -96,15 +108,15 @@ impl Writer {
     }
 
     /// The next command. While there is none, a lost database is looked for: those who would send something are told that it
-    /// is away, and wait for the word that it is back.
-    async fn next(&mut self) -> Option<Command> {
+    /// is away, and wait for the word that it is back. The error is fatal.
+    async fn next(&mut self) -> std::result::Result<Option<Command>, String> {
         loop {
             let Some(pause) = self.connection.lost() else {
-                return self.queue.recv().await;
+                return Ok(self.queue.recv().await);
             };
             match tokio::time::timeout(pause, self.queue.recv()).await {
-                Ok(command) => return command,
-                Err(_) => self.connection.look_for().await,
+                Ok(command) => return Ok(command),
+                Err(_) => self.connection.look_for().await?,
             }
         }
     }
@@ -144,6 +156,9 @@ impl Writer {
         }
         match written {
             Ok(verdicts) => {
+                if let Some(mark) = mark(&group, &verdicts) {
+                    self.connection.committed(mark);
+                }
                 group
                     .into_iter()
                     .zip(verdicts)
@@ -184,6 +199,9 @@ impl Writer {
             if let Err(LedgerError::Fatal(why)) = &verdict {
                 fatal = Some(why.clone());
             }
+            if let Some(mark) = mark(&alone, std::slice::from_ref(&verdict)) {
+                self.connection.committed(mark);
+            }
             if let Some(command) = alone.pop() {
                 command.wake(verdict);
             }
@@ -212,10 +230,14 @@ impl Writer {
     /// Writes a group in one transaction. `Err`: nothing of it was stored, unless it is fatal.
     async fn write(&mut self, group: &mut [Command]) -> Result<Vec<Result<Done>>> {
         self.connection.begin().await?;
-        let written = match self.write_rounds(group).await {
-            Ok(verdicts) => match self.connection.commit().await {
+        let position = self.counters.position() + 1;
+        let written = match self.write_rounds(group, position).await {
+            Ok((verdicts, told)) => match self.connection.commit().await {
                 Ok(()) => {
                     self.counters.commits.fetch_add(1, Ordering::Relaxed);
+                    if let Some(told) = told {
+                        self.telling.arrived(told);
+                    }
                     return Ok(verdicts);
                 }
                 // Disk full, read-only and busy are found before the frame that would make the transaction count is
@@ -240,7 +262,12 @@ impl Writer {
         }
     }
 
-    async fn write_rounds(&mut self, group: &mut [Command]) -> Result<Vec<Result<Done>>> {
+    /// Also tells the ledger, where it is time, how far it has come; what it was told.
+    async fn write_rounds(
+        &mut self,
+        group: &mut [Command],
+        position: i64,
+    ) -> Result<(Vec<Result<Done>>, Option<Told>)> {
         let mut verdicts: Vec<Option<Result<Done>>> = group.iter().map(|_| None).collect();
         for round in rounds(group) {
             match round {
@@ -248,11 +275,10 @@ impl Writer {
                 Round::Hot(places) => self.write_hot(group, &places, &mut verdicts).await?,
             }
         }
+        let told = self.telling.ride(&mut self.connection.conn(), position).await?;
         let missing = || Err(LedgerError::Database("a command was not carried out".into()));
-        Ok(verdicts
-            .into_iter()
-            .map(|verdict| verdict.unwrap_or_else(missing))
-            .collect())
+        let verdicts = verdicts.into_iter();
+        Ok((verdicts.map(|verdict| verdict.unwrap_or_else(missing)).collect(), told))
     }
 
     /// Commands with nothing in common, each kind with one series of statements.
@@ -328,4 +354,17 @@ impl Writer {
             command.wake(Err(LedgerError::Fatal(why.clone())));
         }
     }
+}
+
+/// By what it can be told later that a group is there: its last command that left a row which says so.
+fn mark(group: &[Command], verdicts: &[Result<Done>]) -> Option<Mark> {
+    let marks = group.iter().zip(verdicts).rev();
+    marks
+        .filter(|(_, verdict)| verdict.is_ok())
+        .find_map(|(command, verdict)| match (command, verdict) {
+            (Command::Accept(..), Ok(Done::Accepted(Accepted::New { run, .. }))) => Some(Mark::Run(*run)),
+            (Command::Intend(intent, _), _) => Some(Mark::Step(intent.step, intent.version + 1)),
+            (Command::Finish(finish, _), _) => Some(Mark::Step(finish.step.id, finish.step.version + 1)),
+            (Command::Accept(..) | Command::Rare(_) | Command::Close(_), _) => None,
+        })
 }

@@ -12,6 +12,7 @@ impl Host {
         let snapshot = self.catalog.snapshot();
         let broken = snapshot.broken().iter().map(|part| format!("cannot be used: {part}"));
         let mut notices: Vec<String> = broken.collect();
+        notices.extend(self.ledger.memory().notice());
         notices.extend(self.executor.unusable().await);
         let hooks = || {
             snapshot

@@ -2,10 +2,12 @@
 //! temporary folder and reached through a socket in it. It goes when the process that asked for it is gone.
 
 mod barrier;
+mod copies;
 mod private;
 mod wire;
 
 pub use barrier::Barrier;
+pub use copies::{connection, copy_of, put_back};
 pub use private::Server;
 pub use wire::{Fault, Wire};
 
@@ -13,6 +15,9 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, postgres::PgConnectOptions
 use std::str::FromStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Databases that were made, for their names.
+static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Which database tests run on that ask for none: `ONCEGATE_TEST_DATABASE=postgres`, else the embedded one.
 pub fn is_asked_for() -> bool {
@@ -36,7 +41,6 @@ pub async fn new_database() -> String {
 /// # Panics
 /// It cannot be made.
 pub async fn new_database_on(server: &str) -> String {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = format!(
         "oncegate_test_{}_{}",
         std::process::id(),

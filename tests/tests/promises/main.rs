@@ -20,6 +20,7 @@ mod doubt_sticks;
 mod drilled;
 mod durable_points;
 mod erased;
+mod forgotten;
 mod hooks;
 mod hostile_neighbours;
 mod killed;

@@ -65,6 +65,10 @@ fn natural_way(step: &Step, doubt: &Doubt, terms: &Terms, policy: &Policy, now: 
     if doubt.ask_first {
         return Way::Review(Unsettled::NoWayToAsk);
     }
+    // A later change of the same thing may be forgotten as well, and it must not be undone.
+    if doubt.forgotten.is_some() {
+        return Way::Review(Unsettled::Forgotten);
+    }
     if now.overtaken {
         return Way::Review(Unsettled::Overtaken);
     }
@@ -97,16 +101,16 @@ fn asking_way(step: &Step, doubt: &Doubt, terms: &Terms, policy: &Policy, now: &
             at_ms: later(from_ms, after_ms),
         };
     }
-    let asked_in_vain = if lookup.is_some() {
-        Unsettled::LookupUnclear
-    } else {
-        Unsettled::NoWayToAsk
+    let asked_in_vain = match (lookup, doubt.forgotten) {
+        (Some(_), _) => Unsettled::LookupUnclear,
+        (None, Some(_)) => Unsettled::Forgotten,
+        (None, None) => Unsettled::NoWayToAsk,
     };
     if is_cancelling(step) {
         return Way::Review(Unsettled::Cancelled);
     }
     match terms.dedup {
-        Dedup::Key { .. } if !step.resend_spent && !doubt.ask_first => {
+        Dedup::Key { .. } if !step.resend_spent && !doubt.ask_first && doubt.is_under_our_key() => {
             if window_open(step, terms, now.now_ms) {
                 resend(step, terms, policy, now)
             } else {

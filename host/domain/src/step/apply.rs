@@ -4,11 +4,11 @@
 mod absorb;
 mod person;
 
-pub(super) use absorb::{absorb_attempt, absorb_lookup, absorb_verdict};
+pub(super) use absorb::{absorb_attempt, absorb_lookup, absorb_suspicion, absorb_verdict};
 
 use crate::doubt::{Doubt, Finding, Unsettled};
 use crate::outcome::{Outcome, Proof};
-use crate::step::{Event, Next, OpenIntent, Retry, Review, Skip, State, Step, Wait};
+use crate::step::{Event, Next, OpenIntent, Retry, Review, Skip, State, Step, Suspicion, Wait};
 
 /// An event that cannot happen to a step that stands where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +79,7 @@ fn carry_out(step: &Step, event: &Event) -> Carried {
         }
         Event::Hold { at_ms, next } => held(step, at_ms, next),
         Event::Weighed { at_ms, counted, next } => weighed(step, at_ms, counted, next),
+        Event::Suspect { suspicion, next } => suspected(step, &suspicion, next),
         Event::LateConfirmation => person::confirm_late(step),
         Event::Cancel { at_ms } => person::cancel(step, at_ms),
         Event::Decide(decision) => person::decide(step, decision),
@@ -229,6 +230,20 @@ fn weighed(step: &Step, at_ms: i64, counted: bool, next: Next) -> Carried {
     }
 }
 
+/// Also in front of a person: what the ledger says of it there may be what it has forgotten.
+fn suspected(step: &Step, suspicion: &Suspicion, next: Next) -> Carried {
+    if step.ready_ms.is_none() {
+        return Err("a step that it waits for is not done: it cannot have been sent");
+    }
+    if step.state == State::Processing || step.open_intent.is_some() {
+        return Err("its attempt has not ended");
+    }
+    if step.is_suspected_since(suspicion.found_ms) {
+        return Err("it was put in doubt for this before");
+    }
+    follow(absorb_suspicion(step, suspicion), next, false)
+}
+
 /// Puts a step where a decision sends it, if the rules of its standing allow that. `proven`: the effect exists.
 fn follow(mut after: Step, next: Next, proven: bool) -> Carried {
     if proven != (next == Next::Complete) {
@@ -326,7 +341,8 @@ fn remember_blocked(after: &mut Step, why: Unsettled) {
         | Unsettled::AttemptsUsedUp
         | Unsettled::Overtaken
         | Unsettled::Cancelled
-        | Unsettled::WaitedTooLong => None,
+        | Unsettled::WaitedTooLong
+        | Unsettled::Forgotten => None,
     };
     if let Some(doubt) = &mut after.doubt {
         doubt.blocked = blocked;
@@ -355,6 +371,7 @@ impl Event {
             Event::LookedUp { .. } => "looked_up",
             Event::Hold { .. } => "hold",
             Event::Weighed { .. } => "weighed",
+            Event::Suspect { .. } => "suspect",
             Event::LateConfirmation => "late_confirmation",
             Event::Cancel { .. } => "cancel",
             Event::Decide(_) => "decide",

@@ -2,6 +2,9 @@
 
 mod bounds;
 mod settle;
+mod suspect;
+
+pub use suspect::suspect;
 
 pub(crate) use bounds::sent_by_ms;
 
@@ -236,7 +239,9 @@ fn weigh(step: &Step, end: &LookupEnd, terms: &Terms, now: &Circumstances) -> (F
         // By content: an entry that looks otherwise proves nothing about our request.
         Dedup::Natural { .. } if !step.resend_spent => None,
         Dedup::Natural { .. } | Dedup::None | Dedup::Key { .. } if seen_twice => Some(AbsentProof::Twice),
-        Dedup::Key { .. } if doubt::window_open(step, terms, now.now_ms) && !is_cancelling(step) => {
+        Dedup::Key { .. }
+            if doubt::window_open(step, terms, now.now_ms) && doubt.is_under_our_key() && !is_cancelling(step) =>
+        {
             Some(AbsentProof::WithKey)
         }
         Dedup::Natural { .. } | Dedup::None | Dedup::Key { .. } => None,

@@ -3,6 +3,7 @@
 
 mod doubt;
 mod follow;
+mod forgotten;
 mod illegal;
 mod person;
 mod play;

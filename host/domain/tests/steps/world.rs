@@ -5,6 +5,7 @@
 //! a 4xx that the connector calls a refusal did nothing): the promise rests on that, and on nothing else here.
 
 mod destination;
+mod restored;
 mod rules;
 
 use crate::play::{HOUR_MS, TIMEOUT_MS, stored, terms};
@@ -15,6 +16,7 @@ use oncegate_domain::retry::{Policy, RetryAfter};
 use oncegate_domain::review::{RetryOffer, retry_offer};
 use oncegate_domain::step::{self, AttemptEnd, Decision, Event, LookupEnd, Move, Next, State, Step, Wait};
 
+use restored::Restored;
 use rules::Known;
 use std::collections::BTreeSet;
 
@@ -57,6 +59,7 @@ pub struct World {
     effects: Vec<i64>,
     /// When the request that had the effect was received: its key is known for the window.
     key_known_ms: Option<i64>,
+    restored: Restored,
     log: Vec<String>,
     /// Where it has been and what it was told to do, by name.
     pub seen: BTreeSet<String>,
@@ -104,6 +107,7 @@ impl World {
             overtaken: false,
             effects: vec![],
             key_known_ms: None,
+            restored: Restored::default(),
             log: vec![],
             seen: BTreeSet::new(),
         }
@@ -118,7 +122,7 @@ impl World {
     fn turn(&mut self) {
         self.pass_time();
         self.weather();
-        if self.disturb() {
+        if self.disturb() || self.go_back() || self.suspect() {
             return;
         }
         let now = self.circumstances();
@@ -176,6 +180,7 @@ impl World {
         }
         match self.dice.roll(24) {
             0 if !self.step.is_final() && !self.known.cancelled => {
+                self.suspect();
                 self.known.cancelled = true;
                 self.apply(Event::Cancel { at_ms: self.now_ms });
                 true
@@ -198,6 +203,9 @@ impl World {
     }
 
     fn hold(&mut self) {
+        if self.suspect() {
+            return;
+        }
         let wait = self.dice.of(&[
             Wait::BreakerOpen,
             Wait::Paused,
@@ -221,6 +229,7 @@ impl World {
             0 => Decision::Discard,
             1 if self.has_effect() => Decision::Resolve,
             2 if !self.known.cancelled => {
+                self.suspect();
                 self.known.cancelled = true;
                 self.known.lookups = 0;
                 return self.apply(Event::Cancel { at_ms: self.now_ms });
@@ -431,12 +440,13 @@ impl World {
         } else {
             FindingReport::Absent
         };
+        let truth = self.limited(truth);
         let (report, statuses): (FindingReport, &[u16]) = match self.dice.roll(8) {
             0 => (FindingReport::Unsure, &[200]),
             // It asked nothing, or got no answer that counts, and claims to know.
             1 => (FindingReport::Absent, &[]),
             2 => (FindingReport::Found, &[500]),
-            3 if !there => (FindingReport::Absent, &[404]),
+            3 if !there => (truth, &[404]),
             _ => (truth, &[200]),
         };
         let finding = judge_lookup(report, LookupSight::of(statuses, &self.terms.trust));

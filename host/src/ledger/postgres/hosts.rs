@@ -4,6 +4,7 @@ use super::{Columns, WriterConnection};
 use crate::ledger::batch::Template;
 use crate::ledger::database::{Conn, Value};
 use crate::ledger::hosts::{self, Starting};
+use crate::ledger::lease::Start;
 use crate::ledger::rows::Row;
 use crate::ledger::{LedgerError, Result, moving, schema};
 use oncegate_domain::id::Id;
@@ -82,7 +83,7 @@ static TAKE: Template<2> = Template::update(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ledger) struct Beat {
     /// The epoch under which this host goes on.
-    pub epoch: i64,
+    pub start: Start,
     /// Hosts whose lease was over: this pulse has written down their end.
     pub ended: Vec<(i64, String)>,
     /// Epochs that have ended still have work.
@@ -101,21 +102,23 @@ pub(in crate::ledger) async fn now_ms(conn: &mut Conn<'_>) -> Result<i64> {
 pub(in crate::ledger) async fn beat(
     conn: &mut Conn<'_>,
     starting: &Starting,
-    epoch: i64,
+    start: Start,
     is_in_time: bool,
 ) -> Result<Beat> {
     let now_ms = now_ms(conn).await?;
     let until_ms = now_ms.saturating_add_unsigned(starting.term.ms);
-    let renewed = conn.query(RENEW, vec![Value::int(epoch), Value::int(until_ms)]).await?;
-    let epoch = match renewed.is_empty() {
-        false => epoch,
+    let renewed = conn
+        .query(RENEW, vec![Value::int(start.epoch), Value::int(until_ms)])
+        .await?;
+    let start = match renewed.is_empty() {
+        false => start,
         true => {
             conn.hold_starts().await?;
             // Moved away while this host was stopped: what it takes in here is lost to those who work there.
             if let Some(why) = moving::why_not(conn).await? {
                 return Err(LedgerError::Fatal(why));
             }
-            hosts::begin(conn, starting, now_ms).await?
+            hosts::begin(conn, starting, start.epoch, now_ms).await?
         }
     };
     let mut ended = Vec::new();
@@ -124,10 +127,10 @@ pub(in crate::ledger) async fn beat(
         let rows = conn.query(END_EXPIRED, vec![Value::int(now_ms)]).await?;
         ended = rows.into_iter().map(row).collect::<Result<_>>()?;
     }
-    let rows = conn.query(LEFT_BEHIND, vec![Value::int(epoch)]).await?;
+    let rows = conn.query(LEFT_BEHIND, vec![Value::int(start.epoch)]).await?;
     let owners = schema::first(rows, "hosts")?.decode("hosts", Row::int)?;
     Ok(Beat {
-        epoch,
+        start,
         ended,
         left_behind: owners > 0,
     })

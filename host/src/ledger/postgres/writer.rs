@@ -1,10 +1,12 @@
 //! The one connection that writes. When it is lost, another is made; and a COMMIT whose answer was lost with it is asked for.
 
+use super::identity;
 use super::server::{self, Session};
 use super::{Columns, Sql, Value, db_error, query};
 use crate::clock;
-use crate::ledger::database::DbError;
+use crate::ledger::database::{DbError, Expected, Mark};
 use crate::ledger::rows::Row;
+use crate::ledger::witness::Server;
 use oncegate_domain::id::Id;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
@@ -21,6 +23,8 @@ const PAUSE_LONGEST: Duration = Duration::from_secs(2);
 const STATEMENT_MAX: Duration = Duration::from_secs(15);
 /// How often the locks are asked for at a start: the process before may just be closing.
 const LOCK_TRIES_MAX: u32 = 20;
+/// What was committed longer ago than this is known by the position alone: its row may have been removed since.
+const MARKED_MAX: Duration = Duration::from_secs(600);
 
 /// See the module's words.
 pub(in crate::ledger) struct WriterConnection {
@@ -30,6 +34,11 @@ pub(in crate::ledger) struct WriterConnection {
     connection: Option<PgConnection>,
     /// The session of the connection, or of the one before.
     session: Option<Session>,
+    server: Server,
+    /// What another connection must find; `None`: not known yet.
+    expected: Option<Expected>,
+    /// Of the last commit, and when that was.
+    mark: Option<(Mark, u64)>,
     /// The transaction under way, by its number.
     transaction: Option<String>,
     pause: Duration,
@@ -47,6 +56,9 @@ impl WriterConnection {
             host,
             connection: None,
             session: None,
+            server: Server::default(),
+            expected: None,
+            mark: None,
             transaction: None,
             pause: PAUSE_FIRST,
             not_before_ns: 0,
@@ -66,7 +78,40 @@ impl WriterConnection {
         self.has_standby
     }
 
-    async fn connect(&mut self) -> Result<(PgConnection, Session), DbError> {
+    /// From now on a new connection must find this there.
+    pub(in crate::ledger) fn expect(&mut self, expected: Expected) {
+        self.expected = Some(expected);
+    }
+
+    /// Something was committed.
+    pub(in crate::ledger) fn committed(&mut self, mark: Mark) {
+        self.mark = Some((mark, clock::monotonic_ns()));
+    }
+
+    /// Who the server is, as of the last connection.
+    pub(in crate::ledger) fn server(&self) -> Server {
+        self.server.clone()
+    }
+
+    /// Whether the database remembers what this process has committed; who the server is.
+    async fn remembers(&self, connection: &mut PgConnection) -> Result<Server, DbError> {
+        let server = identity::server(connection).await?;
+        if let Some(expected) = &self.expected {
+            let since_ns = u64::try_from(MARKED_MAX.as_nanos()).unwrap_or(u64::MAX);
+            let is_fresh = |at_ns: u64| clock::monotonic_ns().saturating_sub(at_ns) < since_ns;
+            let mark = self.mark.filter(|(_, at_ns)| is_fresh(*at_ns)).map(|(mark, _)| mark);
+            identity::check(connection, expected, mark).await?;
+            if server.is_other_than(&self.server) {
+                tracing::info!(
+                    ?server,
+                    "another server holds the database, and nothing that this host did is missing"
+                );
+            }
+        }
+        Ok(server)
+    }
+
+    async fn connect(&mut self) -> Result<(PgConnection, Session, Server), DbError> {
         let connecting = async {
             let mut connection = self.options.connect().await.map_err(db_error)?;
             self.has_standby = server::check(&mut connection).await?;
@@ -78,8 +123,9 @@ impl WriterConnection {
             loop {
                 match server::lock(&mut connection, self.host).await? {
                     Ok(()) => {
+                        let server = self.remembers(&mut connection).await?;
                         let session = Session::of(&mut connection).await?;
-                        return Ok((connection, session));
+                        return Ok((connection, session, server));
                     }
                     Err(taken) if tries >= LOCK_TRIES_MAX => return Err(DbError::Unwritable(taken.why())),
                     Err(_) => tries += 1,
@@ -100,7 +146,8 @@ impl WriterConnection {
                 return Err(DbError::Lost("the database cannot be reached".into()));
             }
             match self.connect().await {
-                Ok((connection, session)) => {
+                Ok((connection, session, server)) => {
+                    self.server = server;
                     if self.session.replace(session).is_some() {
                         tracing::info!("the database is there again");
                     }
@@ -126,9 +173,15 @@ impl WriterConnection {
         self.connection.is_none().then_some(self.pause)
     }
 
-    /// Looks for it once. What went wrong shows when somebody wants to write.
-    pub(in crate::ledger) async fn look_for(&mut self) {
-        let _ = self.connection().await;
+    /// Looks for it once. What went wrong shows when somebody wants to write, unless nobody may any more.
+    ///
+    /// # Errors
+    /// What was found is not the ledger of this process.
+    pub(in crate::ledger) async fn look_for(&mut self) -> Result<(), String> {
+        match self.connection().await {
+            Err(DbError::Io(why)) => Err(why),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Keeps in mind that a lost connection is lost.
@@ -163,13 +216,22 @@ impl WriterConnection {
     /// What became of a COMMIT whose answer was lost. Nobody is told anything before the database has said it.
     async fn fate(&mut self, transaction: &str) -> Result<(), DbError> {
         const FATE: &str = "SELECT pg_xact_status(?1::xid8)";
+        let server = self.server.clone();
         loop {
             let asked = match self.connection().await {
                 Ok(connection) => query(connection, &Sql::Fixed(FATE), vec![Value::text(transaction)]).await,
-                Err(error) => Err(error),
+                Err(error @ DbError::Io(_)) => return Err(error),
+                Err(error) => Err(DbError::Lost(error.to_string())),
             };
+            if self.server.is_other_than(&server) {
+                // There the number may be that of another transaction.
+                let why = "a COMMIT was not answered, and another server has taken the place of the one that was asked";
+                return Err(DbError::Io(why.into()));
+            }
             let rows = match self.noted(asked) {
                 Ok(rows) => rows,
+                // Such as a number that has not been given yet: the server was set back.
+                Err(error @ (DbError::Io(_) | DbError::Other(_))) => return Err(error),
                 Err(_) => {
                     tokio::time::sleep(self.pause).await;
                     continue;

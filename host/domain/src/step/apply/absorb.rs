@@ -1,9 +1,9 @@
 //! What the end of an attempt or a lookup changes in a step, whatever follows: the doubt and the counters.
 
-use crate::doubt::{AbsentProof, Doubt, Finding};
+use crate::doubt::{AbsentProof, Doubt, Finding, Forgotten};
 use crate::evidence::Evidence;
 use crate::outcome::{Outcome, Proof, Refusal};
-use crate::step::{OpenIntent, Step};
+use crate::step::{OpenIntent, Step, Suspicion};
 
 /// What an attempt's end changes, whatever follows. Evidence settles the doubt of *this* attempt's intent; a doubt that
 /// another attempt left stays, unless the effect is confirmed (invariant 6).
@@ -70,6 +70,42 @@ fn left_doubt(step: &Step, intent: Option<OpenIntent>, at_ms: i64, evidence: Evi
         absent_proof: None,
         ask_first: false,
         blocked: None,
+        // From here on there is a request that the ledger knows.
+        forgotten: step
+            .doubt
+            .as_ref()
+            .and_then(|old| old.forgotten)
+            .map(|forgotten| Forgotten {
+                beside_known: true,
+                ..forgotten
+            }),
+    }
+}
+
+/// What it changes that the step may have been sent and the ledger has forgotten it. The doubt that was there stays, but what
+/// lookups said before proves nothing about a request that came after them.
+pub(in crate::step) fn absorb_suspicion(step: &Step, suspicion: &Suspicion) -> Step {
+    let old = step.doubt.as_ref();
+    let earliest = |known_ms: i64| known_ms.min(suspicion.from_ms);
+    let doubt = Doubt {
+        since_ms: old.map_or(suspicion.from_ms, |old| earliest(old.since_ms)),
+        over_ms: old.map_or(suspicion.over_ms, |old| old.over_ms.max(suspicion.over_ms)),
+        status: old.and_then(|old| old.status),
+        asked: false,
+        absent_ms: None,
+        absent_proof: None,
+        ask_first: old.is_some_and(|old| old.ask_first),
+        blocked: old.and_then(|old| old.blocked),
+        forgotten: Some(Forgotten {
+            same_key: suspicion.same_key && old.is_none_or(Doubt::is_under_our_key),
+            beside_known: step.doubts_known_request(),
+        }),
+    };
+    Step {
+        first_intent_ms: Some(step.first_intent_ms.map_or(suspicion.from_ms, earliest)),
+        suspected_ms: Some(suspicion.found_ms),
+        doubt: Some(doubt),
+        ..step.clone()
     }
 }
 
