@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// The advisory lock that is the barrier.
-const LOCK: i64 = 0x6261_7272_6965_72;
+const LOCK: i64 = 0x0062_6172_7269_6572;
 
 /// See the module's words.
 pub struct Barrier(PgConnection);
