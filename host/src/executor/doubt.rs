@@ -50,15 +50,7 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         retry_after: retry_after(sight.retry_after.as_deref(), at_ms),
         hold: weighed.hold,
     };
-    let gate = shared.gate(&mission.approved);
-    // A lookup may be the breaker's probe: unless it reports back, everybody else waits for nothing.
-    let seen = Seen {
-        step: mission.step,
-        health: health(sight.read, Outcome::Unsent, sight.tried),
-        why: sight.note.as_deref().unwrap_or_default(),
-    };
-    note(&gate, &mission.approved.connection, seen, at_ms);
-    gate.heed(sight.read, end.retry_after, at_ms, mission.policy.wait_longest_ms);
+    report(mission, &sight, &end);
     let (output, bad_output) = match finding {
         Finding::Found => read_output(mission, said.output.as_deref()),
         Finding::Absent | Finding::Unsure => (None, None),
@@ -101,6 +93,19 @@ fn carried_if_sent(mission: &Mission, live: &LiveStep) -> bool {
         KeyPlace::None => false,
     };
     has_place && forgotten.is_some_and(|forgotten| forgotten.same_key)
+}
+
+/// What the lookup says to everybody else who wants to go to this destination.
+fn report(mission: &Mission, sight: &Sight, end: &LookupEnd) {
+    let gate = mission.shared.gate(&mission.approved);
+    // A lookup may be the breaker's probe: unless it reports back, everybody else waits for nothing.
+    let seen = Seen {
+        step: mission.step,
+        health: health(sight.read, Outcome::Unsent, sight.tried),
+        why: sight.note.as_deref().unwrap_or_default(),
+    };
+    note(&gate, &mission.approved.connection, seen, end.at_ms);
+    gate.heed(sight.read, end.retry_after, end.at_ms, mission.policy.wait_longest_ms);
 }
 
 /// What came of asking.
