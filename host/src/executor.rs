@@ -120,7 +120,7 @@ impl Executor {
     /// The ledger cannot be read.
     pub async fn start(parts: Parts) -> Result<Self, Abandoned> {
         let shared = Arc::new(Shared::new(parts));
-        shared.heed_gates().await?;
+        shared.remember_gates().await?;
         let recovered = recovery::recover(&shared).await?;
         if recovered > 0 {
             tracing::info!(

@@ -16,8 +16,16 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 impl Shared {
     /// Reads what keeps connections from being used, before the first step goes.
-    pub(super) async fn heed_gates(self: &Arc<Self>) -> Result<(), LedgerError> {
-        self.exchange_gates().await
+    pub(super) async fn remember_gates(&self) -> Result<(), LedgerError> {
+        if let Some(neighbours) = self.ledger.neighbours() {
+            for stored in neighbours.gates().await? {
+                if let Some(gate) = self.gate_of(&stored.connection) {
+                    gate.remember(&stored);
+                }
+            }
+        }
+        self.gates.are_paused(self.ledger.pauses().await?);
+        Ok(())
     }
 
     /// Hears what others tell and tells them what this host finds out, until it goes down. Does nothing where it is alone.

@@ -4,7 +4,6 @@
 //! Pure, as the breaker beside it: it is told what happened and when. What a refusal means is the domain's
 //! (`oncegate_domain::credentials`); here is only what that decision counts.
 
-use super::elsewhere::HEAR_FIRST_MS;
 use oncegate_domain::credentials::{self, Probe, Verdict};
 use oncegate_domain::id::Id;
 use oncegate_domain::limits;
@@ -216,9 +215,9 @@ impl Credentials {
         }
     }
 
-    /// Another host found that the credentials are refused; `true`: that is news here.
-    pub fn heard_blocked(&mut self, heard: Blocked, now_ms: i64) -> bool {
-        let look_ms = heard.next_look_ms.min(next_look_ms(now_ms)) + HEAR_FIRST_MS;
+    /// Another host found that the credentials are refused; `true`: that is news here. This host looks so much later.
+    pub fn heard_blocked(&mut self, heard: Blocked, later_ms: i64, now_ms: i64) -> bool {
+        let look_ms = heard.next_look_ms.min(next_look_ms(now_ms)) + later_ms;
         let is_news = self.block.is_none();
         if is_news {
             self.block(Cause::Elsewhere(heard.why.clone()), now_ms);

@@ -3,7 +3,6 @@
 //!
 //! Pure: it is told what happened and when, and says how many may go.
 
-use super::elsewhere::HEAR_FIRST_MS;
 use oncegate_domain::id::Id;
 use oncegate_domain::limits;
 use std::collections::BTreeSet;
@@ -158,9 +157,9 @@ impl Breaker {
         }
     }
 
-    /// Another host found that the destination fails; `true`: that is news here.
-    pub fn heard_failing(&mut self, failing: Failing, now_ms: i64) -> bool {
-        let until_ms = failing.until_ms.min(now_ms.saturating_add(OPEN_LONGEST_MS)) + HEAR_FIRST_MS;
+    /// Another host found that the destination fails; `true`: that is news here. One of this host finds out so much later.
+    pub fn heard_failing(&mut self, failing: Failing, later_ms: i64, now_ms: i64) -> bool {
+        let until_ms = failing.until_ms.min(now_ms.saturating_add(OPEN_LONGEST_MS)) + later_ms;
         match &mut self.state {
             State::Open { until_ms: open, .. } => {
                 *open = until_ms.max(*open);

@@ -8,7 +8,7 @@ use crate::ledger::{Closure, GateKind, StoredGate};
 use std::sync::Arc;
 
 /// Whoever found out is the first to look again, and all others hear of it before they would.
-pub(super) const HEAR_FIRST_MS: i64 = 1_000;
+const HEAR_FIRST_MS: i64 = 1_000;
 
 /// What the hosts agree on about a gate, as far as this one knows: what was told last, by whomever.
 #[derive(Debug, Default)]
@@ -56,12 +56,21 @@ impl Gate {
 
     /// Heeds what is stored; `true`: another host told it, and it changes something here.
     pub fn hear(self: &Arc<Self>, stored: &StoredGate) -> bool {
+        self.take_in(stored, HEAR_FIRST_MS)
+    }
+
+    /// Heeds what is stored at the start of this host: nobody knows whether the one that found it out is still there.
+    pub fn remember(self: &Arc<Self>, stored: &StoredGate) {
+        self.take_in(stored, 0);
+    }
+
+    fn take_in(self: &Arc<Self>, stored: &StoredGate, later_ms: i64) -> bool {
         let now_ms = self.clock.now_ms();
         self.change(|state| {
             if stored.version <= state.agreed.of(stored.kind).version {
                 return false;
             }
-            let is_news = state.heed(stored.kind, &stored.closure, now_ms);
+            let is_news = state.heed(stored.kind, &stored.closure, later_ms, now_ms);
             let closure = state.closure(stored.kind);
             *state.agreed.of(stored.kind) = Agreement {
                 version: stored.version,
@@ -85,7 +94,7 @@ impl GateState {
         }
     }
 
-    fn heed(&mut self, kind: GateKind, closure: &Closure, now_ms: i64) -> bool {
+    fn heed(&mut self, kind: GateKind, closure: &Closure, later_ms: i64, now_ms: i64) -> bool {
         match (kind, closure.since_ms) {
             (GateKind::ToldToWait, _) => {
                 let before_ms = self.told_until_ms;
@@ -98,7 +107,7 @@ impl GateState {
                     since_ms,
                     next_look_ms: closure.until_ms,
                 };
-                self.credentials.heard_blocked(blocked, now_ms)
+                self.credentials.heard_blocked(blocked, later_ms, now_ms)
             }
             (GateKind::Blocked, None) => self.credentials.heard_usable(),
             (GateKind::Failing, Some(since_ms)) => {
@@ -107,7 +116,7 @@ impl GateState {
                     since_ms,
                     until_ms: closure.until_ms,
                 };
-                self.breaker.heard_failing(failing, now_ms)
+                self.breaker.heard_failing(failing, later_ms, now_ms)
             }
             (GateKind::Failing, None) => self.breaker.heard_well(),
         }
