@@ -76,8 +76,16 @@ impl TestHost {
     /// # Panics
     /// As [`TestHost::start`].
     pub async fn start_on_server(folder: &Folder) -> TestHost {
+        TestHost::start_on_database(folder, &oncegate_test_database::new_database().await).await
+    }
+
+    /// The same on this database.
+    ///
+    /// # Panics
+    /// As [`TestHost::start`].
+    pub async fn start_on_database(folder: &Folder, address: &str) -> TestHost {
         let (data, clock) = (tempfile::tempdir().unwrap(), Arc::new(ManualClock::new(START_MS)));
-        prepare_on(data.path(), &oncegate_test_database::new_database().await);
+        prepare_on(data.path(), address);
         TestHost::start_on(data, folder, Arc::clone(&clock), clock).await
     }
 

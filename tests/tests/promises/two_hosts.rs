@@ -7,6 +7,7 @@ use oncegate_domain::step::{State, Wait};
 use oncegate_tests::{
     Behaviour, Connection, Destination, Folder, Rule, RunView, Service, TestHost, eventually, orders, request,
 };
+use oncegate_test_database::{Fault, Wire};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -243,4 +244,22 @@ async fn each_host_has_a_token_of_its_own_and_both_say_that_there_is_no_second_s
         assert!(ready.text.contains("no synchronous standby"), "{ready:?}");
         assert_eq!(host.client.get("counts").await["synchronous_standby"], false);
     }
+}
+
+/// Whoever watches the host hears of it before an event is refused, and that it is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_says_when_its_database_is_away_and_that_it_is_back() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let wire = Wire::to(&oncegate_test_database::new_database().await);
+    let host = TestHost::start_on_database(&folder(&chat(&destination)), wire.address()).await;
+    let ready = async || request(host.client.address, "GET", "/readyz", &[], b"").await.unwrap();
+    assert_eq!(ready().await.status, 200);
+    wire.set(Fault::Cut);
+    let answer = ready().await;
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert!(answer.text.contains("the database cannot be reached"), "{answer:?}");
+    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+    wire.set(Fault::None);
+    eventually("it is ready", || async { (ready().await.status == 200).then_some(()) }).await;
+    completes(&host, "A-1").await;
 }
