@@ -1,8 +1,10 @@
 //! A host in this process, on a clock that stands still until the test moves it.
 
+mod beside;
+
 use crate::client::{Answer, Client};
 use crate::compiled;
-use crate::data::{database, prepare, prepare_embedded, prepare_on};
+use crate::data::{database, prepare, prepare_embedded};
 use crate::folder::{Folder, HOOK_SECRET};
 use crate::run::{RunView, run_of};
 use crate::wait::eventually;
@@ -69,41 +71,6 @@ impl TestHost {
         let (data, clock) = (tempfile::tempdir().unwrap(), Arc::new(ManualClock::new(START_MS)));
         prepare_embedded(data.path());
         TestHost::start_on(data, folder, Arc::clone(&clock), clock).await
-    }
-
-    /// The same on a server, whatever the others run on: for what hosts have in common that share a ledger.
-    ///
-    /// # Panics
-    /// As [`TestHost::start`].
-    pub async fn start_on_server(folder: &Folder) -> TestHost {
-        TestHost::start_on_database(folder, &oncegate_test_database::new_database().await).await
-    }
-
-    /// The same on this database.
-    ///
-    /// # Panics
-    /// As [`TestHost::start`].
-    pub async fn start_on_database(folder: &Folder, address: &str) -> TestHost {
-        let (data, clock) = (tempfile::tempdir().unwrap(), Arc::new(ManualClock::new(START_MS)));
-        prepare_on(data.path(), address);
-        TestHost::start_on(data, folder, Arc::clone(&clock), clock).await
-    }
-
-    /// Another host on the same database, at the same time, with data of its own.
-    ///
-    /// # Panics
-    /// This one is not on a server, or the other one does not come up.
-    pub async fn beside(&self) -> TestHost {
-        let data = tempfile::tempdir().unwrap();
-        prepare_on(data.path(), &database(self.data()).unwrap());
-        let server = serve(data.path(), &self.given_clock).await;
-        TestHost {
-            client: client(data.path(), &server),
-            server: Some(server),
-            data,
-            clock: Arc::clone(&self.clock),
-            given_clock: Arc::clone(&self.given_clock),
-        }
     }
 
     async fn start_on(data: TempDir, folder: &Folder, clock: Arc<ManualClock>, given_clock: SharedClock) -> TestHost {

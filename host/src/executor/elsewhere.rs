@@ -122,6 +122,11 @@ impl Shared {
                 }
             }
         }
+        self.heed_pauses().await
+    }
+
+    /// Reads which connections are paused; whoever waited for one that is not any more goes on. Not two at a time.
+    async fn heed_pauses(self: &Arc<Self>) -> Result<(), LedgerError> {
         let resumed = self.gates.are_paused(self.ledger.pauses().await?);
         for connection in resumed {
             self.tasks.spawn(Arc::clone(self).call_back(connection));
@@ -135,8 +140,8 @@ impl Shared {
             true => self.ledger.pause(pause).await?,
             false => self.ledger.resume(pause).await?,
         };
-        // It is stored, whatever comes of this; other hosts hear of it.
-        self.exchange_gates().await?;
+        let _turn = self.gates_turn.lock().await;
+        self.heed_pauses().await?;
         Ok(changed)
     }
 

@@ -4,10 +4,10 @@ use crate::CHAT;
 use oncegate::clock::Clock;
 use oncegate_domain::run;
 use oncegate_domain::step::{State, Wait};
+use oncegate_test_database::{Fault, Wire};
 use oncegate_tests::{
     Behaviour, Connection, Destination, Folder, Rule, RunView, Service, TestHost, eventually, orders, request,
 };
-use oncegate_test_database::{Fault, Wire};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
