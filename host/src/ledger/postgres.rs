@@ -165,9 +165,10 @@ fn db_error(error: sqlx::Error) -> DbError {
     match error {
         sqlx::Error::Database(error) => DbError::of_state(&error.code().unwrap_or_default(), text),
         sqlx::Error::PoolTimedOut => DbError::Lost("the database cannot be reached".into()),
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) => DbError::Lost(format!("the database cannot be reached: {text}")),
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => {
+            DbError::Lost(format!("the database cannot be reached: {text}"))
+        }
         sqlx::Error::PoolClosed => DbError::Lost(text),
-        sqlx::Error::Protocol(_) => DbError::Lost(text),
         _ => DbError::Other(text),
     }
 }
