@@ -55,7 +55,7 @@ impl ChildHost {
     }
 
     /// One of several hosts: on new data, and a database that others have as well.
-    pub(crate) async fn start_sharing(program: &str, folder: &Folder, database: &str, lease_ms: u64) -> ChildHost {
+    pub async fn start_sharing(program: &str, folder: &Folder, database: &str, lease_ms: u64) -> ChildHost {
         let data = tempfile::tempdir().unwrap();
         prepare_sharing(data.path(), database, lease_ms);
         ChildHost::start_on_data(data, program, folder, None).await

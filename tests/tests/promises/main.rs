@@ -10,6 +10,7 @@ mod applying;
 mod asking_people;
 mod bad_events;
 mod bad_files;
+mod chaos;
 mod closed_doors;
 mod closed_world;
 mod connectors_that_lie;
