@@ -67,6 +67,7 @@ pub use change::*;
 pub use erase::{EraseOld, ErasedBatch, RUNS_PER_ERASING_MAX};
 pub use error::LedgerError;
 pub use forget::{CONFLICTS_PER_PAGE, ConflictingEvent, Forget, Forgotten, Kept, RunsAbout, Word};
+pub use late::LateFound;
 pub use lease::{HostNews, LeaseTerm};
 pub use listed::*;
 pub use memory::{Forgetting, Memory, SavedSince, Statement, Window};

@@ -28,9 +28,7 @@ impl Fleet {
         for _ in 0..count {
             hosts.push(ChildHost::start_sharing(program, folder, &database, LEASE_MS).await);
         }
-        let mut fleet = Fleet { hosts, database };
-        fleet.share_token(count - 1);
-        fleet
+        Fleet { hosts, database }
     }
 
     /// A host comes up again on the same data.
@@ -39,16 +37,6 @@ impl Fleet {
     /// It does not come up.
     pub async fn come_up(&mut self, which: usize) {
         self.hosts[which].come_up().await;
-        self.share_token(which);
-    }
-
-    /// The tokens are in the ledger: that of one host opens all of them.
-    fn share_token(&mut self, of: usize) {
-        let token = self.hosts[of].client.token.clone();
-        for host in &mut self.hosts {
-            std::fs::write(host.data().join("token"), format!("{token}\n")).unwrap();
-            host.client.token.clone_from(&token);
-        }
     }
 }
 

@@ -233,13 +233,9 @@ impl Shared {
             return Err(DecisionError::NeedsReason);
         }
         let nothing_left = || DecisionError::NotPossible(format!("nothing of run {run} is left to cancel"));
+        let stored = self.ledger.run_result(run).await?;
         // An erased one is over, and cannot be read any more.
-        if self
-            .ledger
-            .run_result(run)
-            .await?
-            .is_some_and(|result| result.erased_ms.is_some())
-        {
+        if stored.is_some_and(|result| result.erased_ms.is_some()) {
             return Err(nothing_left());
         }
         let cell = self
@@ -249,19 +245,7 @@ impl Shared {
         let cell = cell.ok_or_else(|| DecisionError::NotFound(format!("run {run}")))?;
         let at_ms = self.clock.now_ms();
         let mut steps = cell.steps.lock().await;
-        let mut cancelled: Vec<(usize, Step)> = Vec::new();
-        for (index, live) in steps.iter().enumerate().filter(|(_, live)| !live.standing.is_final()) {
-            // What may have been sent is settled first.
-            let standing = match self.suspicion_about(&cell, live).await? {
-                Some(event) => step::apply(&live.standing, &event)?,
-                None => live.standing.clone(),
-            };
-            cancelled.extend(
-                step::apply(&standing, &Event::Cancel { at_ms })
-                    .ok()
-                    .map(|after| (index, after)),
-            );
-        }
+        let cancelled = self.cancelled(&cell, &steps, at_ms).await?;
         if cancelled.is_empty() {
             return Err(nothing_left());
         }
@@ -299,6 +283,26 @@ impl Shared {
         drop(steps);
         self.after_decision(&cell, owner, consequences.run_state, &ready);
         Ok(())
+    }
+
+    /// How those steps stand afterwards that can be cancelled, each with its place.
+    async fn cancelled(
+        &self,
+        cell: &RunCell,
+        steps: &[LiveStep],
+        at_ms: i64,
+    ) -> Result<Vec<(usize, Step)>, DecisionError> {
+        let mut cancelled = Vec::new();
+        for (index, live) in steps.iter().enumerate().filter(|(_, live)| !live.standing.is_final()) {
+            // What may have been sent is settled first.
+            let standing = match self.suspicion_about(cell, live).await? {
+                Some(event) => step::apply(&live.standing, &event)?,
+                None => live.standing.clone(),
+            };
+            let after = step::apply(&standing, &Event::Cancel { at_ms });
+            cancelled.extend(after.ok().map(|after| (index, after)));
+        }
+        Ok(cancelled)
     }
 }
 

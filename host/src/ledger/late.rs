@@ -3,12 +3,24 @@
 
 use super::database::{Conn, Value};
 use super::rows::Row;
-use super::{LateEvidence, LateFound, LedgerError, Result};
+use super::{LateEvidence, LedgerError, Result};
 use oncegate_domain::id::Id;
 use oncegate_domain::outcome::{Outcome, Proof};
+use serde_json::Value as Json;
 
 pub(super) const FOUND: &str = "SELECT number, late_outcome, late_output, late_reference FROM attempts
     WHERE step_id = ?1 AND late_outcome IS NOT NULL ORDER BY number DESC";
+
+/// Late evidence that the effect of a step exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LateFound {
+    /// Of which attempt.
+    pub number: u32,
+    /// What later steps read.
+    pub output: Option<Json>,
+    /// What a person would search for at the destination.
+    pub reference: Option<String>,
+}
 
 /// Appends evidence to an attempt that was given up. A person who looks at the step must see it before deciding, so its
 /// open item gets a new version.

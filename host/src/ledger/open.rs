@@ -174,72 +174,75 @@ impl Ledger {
             Database::Embedded => embedded(dir, opening.room),
             Database::Postgres(url) => on_server(url, host).await,
         };
-        let Opened {
-            mut connection,
-            readers,
-            store,
-            neighbours,
-        } = opened.map_err(refuse)?;
+        let mut opened = opened.map_err(refuse)?;
         let starting = Starting {
             host: host.to_string(),
             term: opening.lease,
         };
-        let outside = outside(dir, &opening.database, &connection);
-        let begun = begin(&mut connection, &starting, &outside, &clock).await;
-        let begun = begun.map_err(|error| refuse(store.explain(error.to_string())));
-        let Begun {
-            installation,
-            lease,
-            memory,
-        } = begun?;
-        let lease = Arc::new(lease);
+        let outside = outside(dir, &opening.database, &opened.connection);
+        let begun = begin(&mut opened.connection, &starting, &outside, &clock).await;
+        let begun = begun.map_err(|error| refuse(opened.store.explain(error.to_string())))?;
+        let voucher = Voucher {
+            dir: dir.to_owned(),
+            incarnation: AtomicI64::new(begun.installation.incarnation),
+            server: outside.server,
+            ended: tokio::sync::Mutex::new(false),
+        };
+        let at_work = Self::at_work(opened, begun, voucher, starting.host.clone(), clock, lock);
+        let (ledger, tells) = at_work.map_err(|error| refuse(format!("its writer cannot be started: {error}")))?;
+        ledger.vouch_at_start().await;
+        ledger.keep_watch(tells, starting);
+        Ok(ledger)
+    }
+
+    /// With its writer, and what that tells of.
+    fn at_work(
+        opened: Opened,
+        begun: Begun,
+        voucher: Voucher,
+        host: String,
+        clock: SharedClock,
+        lock: File,
+    ) -> std::io::Result<(Ledger, watch::Receiver<Told>)> {
+        let lease = Arc::new(begun.lease);
+        let mut connection = opened.connection;
         connection.expect(Expected {
-            installation: installation.id,
+            installation: begun.installation.id,
             lease: Arc::clone(&lease),
         });
         let (queue, commands) = mpsc::channel(COMMANDS_WAITING_MAX);
+        let (told, tells) = watch::channel(Told::default());
         let failed = watch::Sender::new(None);
         let counters = Arc::new(Counters::default());
-        let (told, tells) = watch::channel(Told::default());
         let writer = Writer {
             connection,
             queue: commands,
             lease: Arc::clone(&lease),
             counters: counters.clone(),
-            store: store.clone(),
+            store: opened.store.clone(),
             telling: Telling::new(Arc::clone(&lease), clock.clone(), told),
             failed: failed.clone(),
             lock,
         };
-        let no_thread = |error: std::io::Error| refuse(format!("its writer cannot be started: {error}"));
-        writer.start().map_err(no_thread)?;
-        store.keep_looking();
-        let voucher = Voucher {
-            dir: dir.to_owned(),
-            incarnation: AtomicI64::new(installation.incarnation),
-            server: outside.server,
-            ended: tokio::sync::Mutex::new(false),
-        };
+        writer.start()?;
+        opened.store.keep_looking();
         let inner = Arc::new(Inner {
-            installation,
-            host: starting.host.clone(),
+            installation: begun.installation,
+            host,
             lease,
             pulse: OnceLock::new(),
             clock,
             queue,
-            readers,
+            readers: opened.readers,
             counters,
             counted: tokio::sync::Mutex::default(),
-            store,
-            neighbours,
+            store: opened.store,
+            neighbours: opened.neighbours,
             failed,
-            memory: watch::Sender::new(memory),
+            memory: watch::Sender::new(begun.memory),
             voucher,
         });
-        let ledger = Ledger { inner };
-        ledger.vouch_at_start().await;
-        ledger.keep_watch(tells, starting);
-        Ok(ledger)
+        Ok((Ledger { inner }, tells))
     }
 
     /// What goes on beside the commands for as long as the ledger is open.

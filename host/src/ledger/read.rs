@@ -324,17 +324,6 @@ pub struct StoredIntent {
     pub evidence: Option<Evidence>,
 }
 
-/// Late evidence that the effect of a step exists.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LateFound {
-    /// Of which attempt.
-    pub number: u32,
-    /// What later steps read.
-    pub output: Option<Value>,
-    /// What a person would search for at the destination.
-    pub reference: Option<String>,
-}
-
 /// An attempt as stored.
 #[derive(Clone, Debug)]
 pub struct StoredAttempt {

@@ -131,8 +131,26 @@ fn carry(client: TcpStream, server: &Server, state: &Arc<Mutex<State>>) {
     }
 }
 
+/// A connection to the server.
+trait ToServer: Read + Write + Send + 'static {
+    /// Lets the server know that nobody is there any more.
+    fn end(&self);
+}
+
+impl ToServer for UnixStream {
+    fn end(&self) {
+        let _ = self.shutdown(Shutdown::Both);
+    }
+}
+
+impl ToServer for TcpStream {
+    fn end(&self) {
+        end(self);
+    }
+}
+
 /// `server` twice: one end for each direction.
-fn both_ways<S: Read + Write + Send + 'static>(client: TcpStream, server: (S, S), state: &Arc<Mutex<State>>) {
+fn both_ways<S: ToServer>(client: TcpStream, server: (S, S), state: &Arc<Mutex<State>>) {
     let (mut to_server, mut from_server) = server;
     let Ok(mut answers) = client.try_clone() else { return };
     std::thread::spawn(move || {
@@ -144,6 +162,7 @@ fn both_ways<S: Read + Write + Send + 'static>(client: TcpStream, server: (S, S)
     let mut client = client;
     std::thread::spawn(move || {
         let mut bytes = [0; 16 << 10];
+        let mut is_cut = false;
         while let Ok(length @ 1..) = client.read(&mut bytes) {
             let sent = &bytes[..length];
             let mut locked = lock(&state);
@@ -160,11 +179,16 @@ fn both_ways<S: Read + Write + Send + 'static>(client: TcpStream, server: (S, S)
                 break;
             }
             if fault != Fault::None {
+                is_cut = true;
                 // The server has time to carry it out before it notices that nobody listens.
                 std::thread::sleep(Duration::from_millis(50));
                 break;
             }
         }
         end(&client);
+        // Of a wire that was cut the server learns nothing, and keeps what it has for the session.
+        if lock(&state).fault != Fault::Cut && !is_cut {
+            to_server.end();
+        }
     });
 }

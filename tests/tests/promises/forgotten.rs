@@ -151,7 +151,10 @@ async fn in_reconcile_events_are_carried_out_as_far_as_that_is_safe_and_then_lif
     assert_eq!(destination.count("chat").effects_total, 2);
     let trail = host.client.get("audit").await;
     let lines = trail["items"].as_array().unwrap();
-    assert!(lines.iter().any(|line| line["what"] == "ledger.reconciled"), "{trail:#}");
+    assert!(
+        lines.iter().any(|line| line["what"] == "ledger.reconciled"),
+        "{trail:#}"
+    );
     host.restart().await;
     completed(&host, "chat", "A-3").await;
     assert_eq!(destination.duplicates(), []);

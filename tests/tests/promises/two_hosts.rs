@@ -9,7 +9,8 @@ use oncegate_tests::{
     Behaviour, Connection, Destination, Folder, Rule, RunView, Service, TestHost, eventually, orders, request,
 };
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How soon one host must know what another one did.
 const SOON: Duration = Duration::from_secs(1);

@@ -109,7 +109,7 @@ async fn a_ledger_that_was_set_back_is_noticed_until_a_person_ends_it(house: Hou
     assert_eq!(house.tell(Statement::Ended).await.unwrap(), Memory::Whole);
     assert_eq!(house.ledger.reconciles(), None);
     let trail = house.ledger.audit_list(Page::default()).await.unwrap().items;
-    let is_it = |line: &&AuditLine| (line.what.as_str(), line.who.as_str()) == ("ledger.reconciled", "ada");
+    let is_it = |line: &&AuditLine| (line.entry.what.as_str(), line.entry.who.as_str()) == ("ledger.reconciled", "ada");
     assert_eq!(trail.iter().filter(is_it).count(), 1);
     let house = house.reopen().await;
     assert_eq!(house.ledger.memory(), Memory::Whole);
