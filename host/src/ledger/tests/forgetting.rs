@@ -1,6 +1,7 @@
 //! A ledger that was set back, swapped, copied or moved: it is noticed, and people say what follows.
 
 use super::*;
+use crate::ledger::witness::Witness;
 use oncegate_test_database::{Fault, Wire, copy_of, put_back};
 use std::path::PathBuf;
 
@@ -45,11 +46,11 @@ impl House {
         self.reopen().await
     }
 
-    /// The outside copy is written about once a second.
+    /// Waits until something that this start has committed is written down outside; that is done about once a second.
     async fn vouched(&self) {
-        let before = std::fs::read(self.dir.path().join("witness")).unwrap();
+        let position = || Witness::read(self.dir.path()).unwrap().unwrap().position;
         for _ in 0..200 {
-            if std::fs::read(self.dir.path().join("witness")).unwrap() != before {
+            if position() > 0 {
                 return;
             }
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
