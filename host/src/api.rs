@@ -126,6 +126,7 @@ fn ledger_problem(error: LedgerError) -> Problem {
         LedgerError::Invalid { .. } => Problem::new(StatusCode::BAD_REQUEST, text),
         LedgerError::Corrupt { .. } => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, text),
         LedgerError::Unwritable(_)
+        | LedgerError::Away(_)
         | LedgerError::NoRoom { .. }
         | LedgerError::LeaseEnds
         | LedgerError::InTheWay(_)

@@ -121,10 +121,7 @@ impl Shared {
             .filter(|live| live.standing.due_ms().is_some())
             .map(|live| (live.id, live.connection.clone()))
             .collect();
-        let cell = self.live.keep(RunCell {
-            facts,
-            steps: Arc::new(tokio::sync::Mutex::new(steps)),
-        });
+        let cell = self.live.keep(RunCell::new(facts, steps));
         for step in &ready {
             self.offer(&cell, step, reserved.take());
         }

@@ -9,6 +9,7 @@ use oncegate_domain::key::{EventKey, Role};
 use oncegate_domain::step::Step;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What never changes about a run.
@@ -123,11 +124,32 @@ impl From<StoredStep> for LiveStep {
 pub struct RunCell {
     /// What never changes.
     pub facts: RunFacts,
+    /// The version of the run's row; changes with the steps, under their lock.
+    version: AtomicI64,
     /// The steps, by ordinal. Shared, so that a commit on its way can outlive the guest that asked for it.
     pub steps: Arc<tokio::sync::Mutex<Vec<LiveStep>>>,
 }
 
 impl RunCell {
+    /// A run that was just written.
+    pub fn new(facts: RunFacts, steps: Vec<LiveStep>) -> Self {
+        Self {
+            facts,
+            version: AtomicI64::new(0),
+            steps: Arc::new(tokio::sync::Mutex::new(steps)),
+        }
+    }
+
+    /// The version of the run's row, for whoever holds the lock of the steps.
+    pub fn version(&self) -> i64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    /// The row has this version now. For whoever holds the lock of the steps.
+    pub fn is_at(&self, version: i64) {
+        self.version.store(version, Ordering::Relaxed);
+    }
+
     /// A run as the ledger holds it. `body` is the event's, parsed.
     pub fn from_stored(run: StoredRun, flow: Arc<ActiveFlow>, key: EventKey, body: Value) -> Self {
         let mut facts = RunFacts {
@@ -149,12 +171,9 @@ impl RunCell {
             .flow
             .context(&facts.event(&facts.event_id.to_string()))
             .unwrap_or_default();
-        Self {
-            facts,
-            steps: Arc::new(tokio::sync::Mutex::new(
-                run.steps.into_iter().map(LiveStep::from).collect(),
-            )),
-        }
+        let cell = Self::new(facts, run.steps.into_iter().map(LiveStep::from).collect());
+        cell.is_at(run.version);
+        cell
     }
 }
 

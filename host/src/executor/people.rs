@@ -1,6 +1,7 @@
 //! What people decide: about a step in review, about a conflicting event, and to cancel a run. Each names the version
 //! that the person saw; on change nothing happens (DESIGN section 7).
 
+mod anew;
 mod conflict;
 mod words;
 
@@ -11,6 +12,7 @@ use super::settle::Consequences;
 use crate::ledger::{
     Cancel, ConflictDecision, LedgerError, PersonAction, PersonDecision, ReviewDetail, ReviewSubject, StepWrite,
 };
+use anew::{anew, unreadable};
 use oncegate_domain::doubt::{Terms, Unsettled};
 use oncegate_domain::id::Id;
 use oncegate_domain::key::Role;
@@ -103,7 +105,7 @@ impl Shared {
         let detail = detail.ok_or_else(|| DecisionError::NotFound(format!("review item {}", decided.item)))?;
         match (detail.item.subject.clone(), &decided.what) {
             (ReviewSubject::Step { step, .. }, Verb::Retry { .. } | Verb::Resolve { .. } | Verb::Discard) => {
-                self.decide_step(&detail, step, decided).await
+                anew(|| self.decide_step(&detail, step, decided.clone())).await
             }
             (ReviewSubject::Conflict { .. }, Verb::Ignore | Verb::Run) => self.decide_conflict(&detail, decided).await,
             (ReviewSubject::Step { .. }, Verb::Ignore | Verb::Run) => {
@@ -124,10 +126,7 @@ impl Shared {
         decided: Decided,
     ) -> Result<(), DecisionError> {
         let run = detail.run.run.id;
-        let cell = self
-            .cell(run)
-            .await
-            .map_err(|error| DecisionError::NotPossible(error.to_string()))?;
+        let cell = self.cell(run).await.map_err(unreadable)?;
         let cell = cell.ok_or_else(|| DecisionError::NotFound(format!("run {run}")))?;
         let mut steps = cell.steps.lock().await;
         let index = steps.iter().position(|live| live.id == step);
@@ -167,6 +166,7 @@ impl Shared {
                 step: write,
                 others: consequences.others.iter().map(|(_, write)| write.clone()).collect(),
                 run_state: Some(consequences.run_state),
+                run_version: cell.version(),
             })
             .await
             .inspect_err(|_| self.live.forget(&cell))?;
@@ -213,10 +213,7 @@ impl Shared {
             run,
         };
         if let Some(run) = self.ledger.decide_conflict(decision).await? {
-            let cell = self
-                .cell(run)
-                .await
-                .map_err(|error| DecisionError::NotPossible(error.to_string()))?;
+            let cell = self.cell(run).await.map_err(unreadable)?;
             if let Some(cell) = cell {
                 let ready = |live: &LiveStep| (live.id, live.connection.clone());
                 let ready: Vec<Ready> = cell.steps.lock().await.iter().map(ready).collect();
@@ -228,6 +225,10 @@ impl Shared {
 
     /// Cancels what has not been sent. A step in doubt is settled first, never resent.
     pub async fn cancel(self: &Arc<Self>, run: Id, who: String, why: String) -> Result<(), DecisionError> {
+        anew(|| self.cancel_once(run, who.clone(), why.clone())).await
+    }
+
+    async fn cancel_once(self: &Arc<Self>, run: Id, who: String, why: String) -> Result<(), DecisionError> {
         check_reason(&why)?;
         if why.trim().is_empty() {
             return Err(DecisionError::NeedsReason);
@@ -238,10 +239,7 @@ impl Shared {
         if stored.is_some_and(|result| result.erased_ms.is_some()) {
             return Err(nothing_left());
         }
-        let cell = self
-            .cell(run)
-            .await
-            .map_err(|error| DecisionError::NotPossible(error.to_string()))?;
+        let cell = self.cell(run).await.map_err(unreadable)?;
         let cell = cell.ok_or_else(|| DecisionError::NotFound(format!("run {run}")))?;
         let at_ms = self.clock.now_ms();
         let mut steps = cell.steps.lock().await;
@@ -261,6 +259,7 @@ impl Shared {
             at_ms,
             steps: writes.collect(),
             run_state: consequences.run_state,
+            run_version: cell.version(),
         };
         let owner = self
             .ledger

@@ -44,6 +44,7 @@ impl Shared {
     /// The run is another owner's by now.
     pub(super) async fn read_anew(&self, cell: &RunCell, steps: &mut Vec<LiveStep>) -> Result<(), Abandoned> {
         let stored = self.ledger.run_load(cell.facts.id).await?;
+        let version = stored.as_ref().map_or(0, |run| run.version);
         let stored: Vec<LiveStep> = stored
             .into_iter()
             .flat_map(|run| run.steps)
@@ -57,6 +58,7 @@ impl Shared {
             }
         }
         *steps = stored;
+        cell.is_at(version);
         Ok(())
     }
 

@@ -40,6 +40,7 @@ pub(super) async fn settle_all(shared: &Arc<Shared>) -> Result<usize, Abandoned>
         for settled in join_all(settling).await {
             match settled {
                 Ok(settled) => found += usize::from(settled),
+                Err(Abandoned::Illegal(why)) => tracing::debug!(%why, "a step that was left behind moved on meanwhile"),
                 Err(error) => error.unless_overtaken()?,
             }
         }

@@ -87,7 +87,7 @@ impl From<LedgerError> for Abandoned {
 }
 
 /// How often a change is decided about a step that others keep changing.
-const DECIDED_ANEW_MAX: u32 = 5;
+pub(super) const DECIDED_ANEW_MAX: u32 = 5;
 /// How long to wait before an outcome that could not be stored is offered to the ledger again.
 const STORE_AGAIN_MS: i64 = 500;
 
@@ -146,6 +146,7 @@ impl Shared {
         let finish = Arc::new(Finish {
             run: cell.facts.id,
             run_state: Some(consequences.run_state),
+            run_version: cell.version(),
             epoch: steps[index].epoch,
             at_ms,
             step: StepWrite {
@@ -161,6 +162,7 @@ impl Shared {
             notify: self.notices(cell, steps, index, &after, change.last_error.as_deref()),
         });
         let finished = self.store(cell, &finish).await?;
+        cell.is_at(finish.run_version + 1);
 
         let live = &mut steps[index];
         live.standing = after;
@@ -186,9 +188,7 @@ impl Shared {
         loop {
             match self.ledger.finish(Arc::clone(finish)).await {
                 Ok(finished) => return Ok(finished),
-                Err(error @ (LedgerError::Unwritable(_) | LedgerError::Database(_) | LedgerError::InTheWay(_)))
-                    if !self.is_stopping() =>
-                {
+                Err(error) if error.is_passing() && !self.is_stopping() => {
                     tracing::error!(run = %cell.facts.id, %error, "an outcome waits to be stored");
                     self.clock.sleep_until(self.clock.now_ms() + STORE_AGAIN_MS).await;
                 }

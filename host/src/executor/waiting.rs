@@ -141,6 +141,12 @@ impl Shared {
             blocked: None,
             jitter: self.jitter(),
         };
+        // Of one that is being cancelled the ledger does not say what it waits for, and so nobody can call it back: it looks
+        // by itself.
+        let until_ms = match matches!(live.standing.state, State::Cancelling { .. }) {
+            true => until_ms.min(now.now_ms.saturating_add_unsigned(limits::PROBE_EVERY_MS)),
+            false => until_ms,
+        };
         step::hold(&live.standing, reason, until_ms, &approved.terms, &plan.retry, &now)
     }
 }

@@ -57,6 +57,8 @@ pub struct PersonDecision {
     pub others: Vec<StepWrite>,
     /// The run's new state; `None`: unchanged.
     pub run_state: Option<run::State>,
+    /// The version of the run's row that the caller read.
+    pub run_version: i64,
 }
 
 /// A person's decision about a conflicting event.
@@ -106,6 +108,8 @@ pub struct Cancel {
     pub steps: Vec<StepWrite>,
     /// The run's new state.
     pub run_state: run::State,
+    /// The version of the run's row that the caller read.
+    pub run_version: i64,
 }
 
 /// A person pauses a connection, or lets it go on.

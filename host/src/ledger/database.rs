@@ -6,6 +6,7 @@ use super::LedgerError;
 use super::error::A_ROW;
 use super::lease::Lease;
 use super::rows::Row;
+use super::vouch::Told;
 use super::witness::Server;
 use super::{postgres, sqlite};
 use oncegate_domain::id::Id;
@@ -64,7 +65,8 @@ pub(super) enum DbError {
 impl From<DbError> for LedgerError {
     fn from(error: DbError) -> Self {
         match error {
-            DbError::Unwritable(why) | DbError::Lost(why) => LedgerError::Unwritable(why),
+            DbError::Unwritable(why) => LedgerError::Unwritable(why),
+            DbError::Lost(why) => LedgerError::Away(why),
             DbError::Constraint(why) => LedgerError::Invalid { what: A_ROW, why },
             DbError::Io(why) => LedgerError::Fatal(why),
             DbError::InTheWay(why) => LedgerError::InTheWay(why),
@@ -188,10 +190,11 @@ impl WriterConnection {
         }
     }
 
-    pub(super) async fn commit(&mut self) -> Result<(), DbError> {
+    /// `told`: what the transaction has written about itself, if it has.
+    pub(super) async fn commit(&mut self, told: Option<Told>) -> Result<(), DbError> {
         match self {
             Self::Sqlite(writer) => writer.commit(),
-            Self::Postgres(writer) => writer.commit().await,
+            Self::Postgres(writer) => writer.commit(told).await,
         }
     }
 

@@ -35,7 +35,8 @@ pub(super) async fn decide(conn: &mut Conn<'_>, epoch: i64, decision: &PersonDec
     )
     .await?;
     let steps = std::iter::once(&decision.step).chain(&decision.others);
-    let owner = write_steps(conn, epoch, about.run, steps, decision.run_state, &closing).await?;
+    let state = decision.run_state.map(|state| (state, decision.run_version));
+    let owner = write_steps(conn, epoch, about.run, steps, state, &closing).await?;
     let entry = entry(&closing, "review", about.run);
     audit(conn, &entry).await?;
     Ok(owner)
@@ -48,7 +49,7 @@ async fn write_steps<'a>(
     epoch: i64,
     run: Id,
     writes: impl Iterator<Item = &'a StepWrite>,
-    state: Option<run::State>,
+    state: Option<(run::State, i64)>,
     closing: &Closing<'_>,
 ) -> Result<i64> {
     hosts::take_over(conn, epoch, &[run]).await?;
@@ -70,10 +71,11 @@ async fn write_steps<'a>(
         let open = finish::open_item(conn, write.id).await?;
         review::follow(conn, run, write, open, closing).await?;
     }
-    if let Some(state) = state {
-        UPDATE_RUN
-            .change_one(conn, finish::run_row(run, state, closing.at_ms))
-            .await?;
+    if let Some((state, version)) = state {
+        let row = finish::run_row(run, state, closing.at_ms, version);
+        if !UPDATE_RUN.change_one(conn, row).await? {
+            return Err(finish::stale_run(run, version));
+        }
     }
     Ok(epoch)
 }
@@ -103,7 +105,7 @@ pub(super) async fn cancel(conn: &mut Conn<'_>, epoch: i64, cancel: &Cancel) -> 
         epoch,
         cancel.run,
         cancel.steps.iter(),
-        Some(cancel.run_state),
+        Some((cancel.run_state, cancel.run_version)),
         &closing,
     )
     .await?;

@@ -5,6 +5,9 @@ use oncegate_domain::id::Id;
 /// What a rule of the schema refused.
 pub(in crate::ledger) const A_ROW: &str = "a row";
 
+/// A run of which something else has changed than what was read.
+pub(in crate::ledger) const A_RUN: &str = "run";
+
 /// Why the ledger did not do what was asked.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
@@ -19,7 +22,7 @@ pub enum LedgerError {
     /// What the caller saw has changed since: nothing was done. Load it again and decide anew.
     #[error("{what} {id} has changed since it was read (version {version}); nothing was done, read it again")]
     Stale {
-        /// `step` or `review item`.
+        /// `step`, `run` or `review item`.
         what: &'static str,
         /// Which one.
         id: Id,
@@ -51,6 +54,9 @@ pub enum LedgerError {
     /// Disk full, quota reached or read-only: nothing was stored, and nothing of it may be acted upon. Ingress answers 503.
     #[error("the ledger cannot store ({0}); free space or make it writable: it goes on by itself")]
     Unwritable(String),
+    /// The database cannot be reached, or went away before it stored anything. Ingress answers 503.
+    #[error("the ledger's database is away ({0}); nothing was stored, and it is looked for: all goes on by itself")]
+    Away(String),
     /// The disk is short of room: new events are refused, so that the outcomes of work begun find some. Ingress answers 503.
     #[error(
         "the disk of the ledger has {free_mib} MiB free, and new events are taken in from {wanted_mib} MiB on; free space: it \
@@ -109,6 +115,7 @@ impl LedgerError {
             | Self::Invalid { .. }
             | Self::Corrupt { .. } => true,
             Self::Unwritable(_)
+            | Self::Away(_)
             | Self::NoRoom { .. }
             | Self::LeaseEnds
             | Self::InTheWay(_)
@@ -125,11 +132,25 @@ impl LedgerError {
         matches!(self, Self::InTheWay(_) | Self::Invalid { what: A_ROW, .. })
     }
 
+    /// Another step of the run was changed since it was read.
+    pub fn is_about_another_step(&self) -> bool {
+        matches!(self, Self::Stale { what: A_RUN, .. })
+    }
+
+    /// Nothing was stored, and an outcome is offered again until it is.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::Unwritable(_) | Self::Away(_) | Self::Database(_) | Self::InTheWay(_)
+        )
+    }
+
     /// Nothing was stored, and trying again later may work: ingress answers 503 with `Retry-After`.
     pub fn is_unavailable(&self) -> bool {
         matches!(
             self,
             Self::Unwritable(_)
+                | Self::Away(_)
                 | Self::NoRoom { .. }
                 | Self::LeaseEnds
                 | Self::InTheWay(_)

@@ -3,6 +3,7 @@
 use super::accept::{INSERT_STEP, step_row};
 use super::batch::Template;
 use super::database::{Conn, Value};
+use super::error::A_RUN;
 use super::fence::{self, Fence};
 use super::review::{self, Closing};
 use super::rows::{Row, due_ms, run_is_final, run_state_word, wait_reason};
@@ -86,11 +87,12 @@ pub(super) static INSERT_ATTEMPT: Template<17> = Template::insert(
     ],
     "",
 );
-pub(super) static UPDATE_RUN: Template<3> = Template::update(
+/// What follows from a step depends on the others: whoever has not seen the last change of one of them changes nothing.
+pub(super) static UPDATE_RUN: Template<4> = Template::update(
     "runs",
-    &["id", "state", "finished_ms"],
-    "state = v.state, finished_ms = v.finished_ms",
-    "runs.id = v.id",
+    &["id", "state", "finished_ms", "version"],
+    "state = v.state, finished_ms = v.finished_ms, version = v.version + 1",
+    "runs.id = v.id AND runs.version = v.version",
 );
 
 /// What must hold before a command is sent to the writer: a set-based statement would write one of two changes of a step
@@ -125,8 +127,15 @@ pub(super) async fn apply(conn: &mut Conn<'_>, finishes: &[&Finish]) -> Result<V
     let done: Vec<&Finish> = done.map(|(finish, _)| *finish).collect();
     write_attempts(conn, &done).await?;
     let states = done.iter().filter_map(|finish| Some((finish, finish.run_state?)));
-    let states = states.map(|(finish, state)| run_row(finish.run, state, finish.at_ms));
-    UPDATE_RUN.change(conn, states).await?;
+    let states: Vec<_> = states.collect();
+    let rows = states
+        .iter()
+        .map(|(finish, state)| run_row(finish.run, *state, finish.at_ms, finish.run_version));
+    let passed = UPDATE_RUN.change(conn, rows).await?;
+    if let Some(((finish, _), _)) = states.iter().zip(passed).find(|(_, passed)| !passed) {
+        // Of the whole group, which is rolled back and repeated one by one.
+        return Err(stale_run(finish.run, finish.run_version));
+    }
 
     let mut verdicts = Vec::with_capacity(finishes.len());
     for (finish, refused) in finishes.iter().zip(refused) {
@@ -248,12 +257,21 @@ pub(super) fn update_row(write: &StepWrite, epoch: i64, at_ms: i64, number: u32)
     ]
 }
 
-pub(super) fn run_row(run: Id, state: run::State, at_ms: i64) -> [Value<'static>; 3] {
+pub(super) fn stale_run(run: Id, version: i64) -> LedgerError {
+    LedgerError::Stale {
+        what: A_RUN,
+        id: run,
+        version,
+    }
+}
+
+pub(super) fn run_row(run: Id, state: run::State, at_ms: i64, version: i64) -> [Value<'static>; 4] {
     let finished_ms = run_is_final(state).then_some(at_ms);
     [
         Value::id(run),
         Value::text(run_state_word(state)),
         Value::Int(finished_ms),
+        Value::int(version),
     ]
 }
 

@@ -149,6 +149,8 @@ pub enum DeliveryKind {
 /// A run as the executor needs it.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
+    /// Counts the changes of its row.
+    pub version: i64,
     /// The run.
     pub id: Id,
     /// Its flow.

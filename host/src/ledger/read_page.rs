@@ -16,7 +16,7 @@ pub const RUNS_PER_PAGE: usize = 100;
 /// The event is joined from the left: a run without one is an error that names it, and not a run that nobody finds.
 pub(super) static RUNS: LazyLock<Arc<str>> = LazyLock::new(|| {
     of_page(
-        "SELECT runs.id, runs.flow_id, runs.flow_revision, runs.event_key, runs.state, runs.created_ms,
+        "SELECT runs.id, runs.flow_id, runs.flow_revision, runs.event_key, runs.state, runs.created_ms, runs.version,
            events.id, events.received_ms, events.source, events.verified_by, events.signed_digest, events.headers,
            events.query, events.content_type, events.content_encoding, events.body,
            events.erased_ms
@@ -61,6 +61,7 @@ pub(super) async fn load(conn: &mut Conn<'_>, runs: &[Id]) -> Result<Vec<StoredR
                 key: row.text()?,
                 state: row.word()?,
                 created_ms: row.int()?,
+                version: row.int()?,
                 event: read_event(row)?,
                 steps: steps.remove(&id).unwrap_or_default(),
             })

@@ -36,6 +36,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     everywhere(include_str!("migrations/0004.sql")),
     everywhere(include_str!("migrations/0005.sql")),
     everywhere(include_str!("migrations/0006.sql")),
+    everywhere(include_str!("migrations/0007.sql")),
 ];
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied_ms BIGINT NOT NULL)";
@@ -45,7 +46,7 @@ pub(super) async fn migrate(connection: &mut WriterConnection, now_ms: i64) -> R
     connection.begin().await?;
     let done = migrate_within(connection, now_ms).await;
     match done {
-        Ok(()) => Ok(connection.commit().await?),
+        Ok(()) => Ok(connection.commit(None).await?),
         Err(error) => {
             connection.rollback().await?;
             Err(error)
@@ -129,7 +130,7 @@ pub(super) async fn begin_epoch(
     } = recall(&mut conn, &installation, outside, now_ms).await?;
     installation.incarnation = incarnation;
     let start = hosts::begin(&mut conn, starting, above_epoch, now_ms).await?;
-    connection.commit().await?;
+    connection.commit(None).await?;
     Ok(Begun {
         installation,
         start,

@@ -21,7 +21,7 @@ impl Store {
         match self {
             Store::Disk(space) => space.look(),
             Store::Server(is_away) if is_away.load(Ordering::Relaxed) => {
-                Err(LedgerError::Unwritable("the database cannot be reached".into()))
+                Err(LedgerError::Away("it cannot be reached".into()))
             }
             Store::Server(_) => Ok(()),
         }

@@ -177,6 +177,7 @@ impl House {
         Finish {
             run,
             run_state: None,
+            run_version: 0,
             epoch,
             at_ms: NOW_MS,
             step,

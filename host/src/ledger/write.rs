@@ -330,6 +330,8 @@ pub struct Finish {
     pub run: Id,
     /// Its new state; `None`: unchanged, no row is written.
     pub run_state: Option<run::State>,
+    /// The version of its row that the caller read.
+    pub run_version: i64,
     /// The lease epoch the caller holds.
     pub epoch: i64,
     /// Now.

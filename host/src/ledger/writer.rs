@@ -232,7 +232,7 @@ impl Writer {
         self.connection.begin().await?;
         let position = self.counters.position() + 1;
         let written = match self.write_rounds(group, position).await {
-            Ok((verdicts, told)) => match self.connection.commit().await {
+            Ok((verdicts, told)) => match self.connection.commit(told).await {
                 Ok(()) => {
                     self.counters.commits.fetch_add(1, Ordering::Relaxed);
                     if let Some(told) = told {
@@ -244,7 +244,7 @@ impl Writer {
                 // written. Every other error of a COMMIT leaves its fate unclear.
                 Err(DbError::Unwritable(why)) => LedgerError::Unwritable(why),
                 // A database behind a connection was asked, and said that it stored nothing.
-                Err(DbError::Lost(why)) => LedgerError::Unwritable(why),
+                Err(DbError::Lost(why)) => LedgerError::Away(why),
                 Err(DbError::InTheWay(why)) => LedgerError::InTheWay(why),
                 Err(DbError::Other(why)) if why.contains("locked") => LedgerError::Database(why),
                 Err(error) => LedgerError::Fatal(format!("a COMMIT ended in {error:?}: its fate is unclear")),

@@ -84,6 +84,41 @@ async fn of_two_decisions_at_once_one_is_carried_out_whatever_they_are() {
 }
 
 /// A cancel and a retry of the same step: whichever comes first, nothing is sent twice and the run does end.
+/// A flow in which the last step waits for two others.
+fn joined() -> String {
+    let step = |id: &str, after: &str| {
+        format!(
+            "[[steps]]\nid = \"{id}\"\nuse = \"chat.send\"\nafter = {after}\n[steps.with]\npath = \"/messages\"\n\
+             body = {{ text = \"{id} of {{{{ body.order.id }}}}\" }}\n"
+        )
+    };
+    step("one", "[]") + &step("other", "[]") + &step("last", r#"["one", "other"]"#)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_two_steps_goes_on_when_both_are_decided_at_once() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let folder = Folder::new()
+        .connection(&Connection::chat(&destination.origin("chat")))
+        .flow("orders", &orders("orders", &joined()));
+    let host = TestHost::start(&folder).await;
+    for n in 0..20 {
+        destination.script_next("chat", [Behaviour::status(400), Behaviour::status(400)]);
+        let run = host.order("orders", &format!("A-{n}")).await;
+        host.settle(run).await;
+        let items = host.reviews().await;
+        let found = || json!({ "reason": "done by hand", "reference": "m-1" });
+        let (one, other) = tokio::join!(
+            host.decide(&items[0], "resolve", found()),
+            host.decide(&items[1], "resolve", found())
+        );
+        assert_eq!((one.status, other.status), (200, 200), "{one:?} {other:?}");
+        let view = host.settle(run).await;
+        assert_eq!(view.state(), run::State::Completed, "{view:#?}");
+    }
+    assert_eq!(destination.effects_total(), 20, "the last step of each");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_and_a_retry_at_once_leave_one_effect_or_none() {
     let destination = Destination::start([Service::chat()]).await.unwrap();

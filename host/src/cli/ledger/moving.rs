@@ -13,6 +13,10 @@ pub fn run(from: &LedgerPlace, to: &LedgerPlace) -> anyhow::Result<()> {
 }
 
 pub fn open_again(place: &LedgerPlace, reason: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !reason.trim().is_empty(),
+        "say with --reason how you know that no host has worked on the copy"
+    );
     runtime()?.block_on(reopen(place, &asked(reason)))?;
     say(&format!("Hosts may work on {} again.\n", escape(&place.told())));
     Ok(())

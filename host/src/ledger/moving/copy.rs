@@ -40,7 +40,7 @@ pub(super) async fn table(
             .collect::<Result<_>>()?;
         target.begin().await?;
         match insert_rows(target, &table.name, &table.names(), rows).await {
-            Ok(()) => target.commit().await?,
+            Ok(()) => target.commit(None).await?,
             Err(error) => {
                 target.rollback().await?;
                 return Err(error.into());

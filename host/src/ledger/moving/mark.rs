@@ -56,7 +56,8 @@ pub(in crate::ledger) async fn why_not(conn: &mut Conn<'_>) -> Result<Option<Str
 fn refused(marks: &Marks) -> Option<String> {
     if let Some(from) = &marks.moving_from {
         return Some(format!(
-            "a move into it, from {from}, was not finished; empty it and move again, the source is as it was"
+            "a move into it, from {from}, was not finished; empty it and move again, the source is as it was (if it says that it was moved, `oncegate \
+             ledger reopen` opens it again)"
         ));
     }
     let to = marks.moved_to.as_ref()?;
@@ -137,7 +138,9 @@ pub(super) async fn empty(target: &mut WriterConnection, tables: &[Table]) -> Re
 
 /// Whether a column says how a move stands, and not what is moved.
 pub(super) fn is_mark(table: &Table, column: &Column) -> bool {
-    table.name == INSTALLATION && matches!(column.name.as_str(), MOVING_FROM | "moved_to" | "moved_ms")
+    // Where its file lies is no part of it either: the target has another place.
+    const MARKS: [&str; 4] = [MOVING_FROM, "moved_to", "moved_ms", "place"];
+    table.name == INSTALLATION && MARKS.contains(&column.name.as_str())
 }
 
 /// A row as it is written into the target: the installation's says that it is not whole yet.
@@ -168,7 +171,7 @@ async fn write(
         record(side, asked, what, subject).await
     };
     match written.await {
-        Ok(()) => Ok(side.commit().await?),
+        Ok(()) => Ok(side.commit(None).await?),
         Err(error) => {
             side.rollback().await?;
             Err(error)

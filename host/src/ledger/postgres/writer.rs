@@ -6,6 +6,7 @@ use super::{Columns, Sql, Value, db_error, query};
 use crate::clock;
 use crate::ledger::database::{DbError, Expected, Mark};
 use crate::ledger::rows::Row;
+use crate::ledger::vouch::Told;
 use crate::ledger::witness::Server;
 use oncegate_domain::id::Id;
 use sqlx::postgres::PgConnectOptions;
@@ -39,8 +40,8 @@ pub(in crate::ledger) struct WriterConnection {
     expected: Option<Expected>,
     /// Of the last commit, and when that was.
     mark: Option<(Mark, u64)>,
-    /// The transaction under way, by its number.
-    transaction: Option<String>,
+    /// Whether a transaction is under way.
+    is_within: bool,
     pause: Duration,
     /// No try to connect before this.
     not_before_ns: u64,
@@ -59,7 +60,7 @@ impl WriterConnection {
             server: Server::default(),
             expected: None,
             mark: None,
-            transaction: None,
+            is_within: false,
             pause: PAUSE_FIRST,
             not_before_ns: 0,
             is_away: Arc::default(),
@@ -196,69 +197,57 @@ impl WriterConnection {
     }
 
     pub(in crate::ledger) async fn begin(&mut self) -> Result<(), DbError> {
-        // The number of the transaction tells its fate should the answer to its COMMIT be lost.
-        const BEGIN: &str = "BEGIN; SELECT pg_current_xact_id()::text";
         let connection = self.connection().await?;
-        let begun = in_time(sqlx::raw_sql(BEGIN).fetch_one(connection)).await;
-        let begun = begun.and_then(|row| sqlx::Row::try_get::<String, _>(&row, 0).map_err(db_error));
-        self.transaction = Some(self.noted(begun)?);
+        let begun = in_time(sqlx::raw_sql("BEGIN").execute(connection)).await;
+        self.noted(begun)?;
+        self.is_within = true;
         Ok(())
     }
 
-    pub(in crate::ledger) async fn commit(&mut self) -> Result<(), DbError> {
+    /// `told`: what the transaction has written about itself, by which it can be told later whether it is there.
+    pub(in crate::ledger) async fn commit(&mut self, told: Option<Told>) -> Result<(), DbError> {
         let committed = self.run("COMMIT").await;
-        match (self.noted(committed), self.transaction.take()) {
-            (Err(DbError::Lost(_)), Some(transaction)) => self.fate(&transaction).await,
+        self.is_within = committed.is_err();
+        match (self.noted(committed), told) {
+            (Err(DbError::Lost(_)), Some(told)) => self.fate(told).await,
             (committed, _) => committed,
         }
     }
 
-    /// What became of a COMMIT whose answer was lost. Nobody is told anything before the database has said it.
-    async fn fate(&mut self, transaction: &str) -> Result<(), DbError> {
-        const FATE: &str = "SELECT pg_xact_status(?1::xid8)";
-        let server = self.server.clone();
+    /// What became of a COMMIT whose answer was lost. Nobody is told anything before the database has said it. It is asked for
+    /// what only that transaction can have written: the number of one that a server lost in a crash is given again. Whoever
+    /// has the locks of this host knows that the session before, and what it was about to commit, has come to its end.
+    async fn fate(&mut self, told: Told) -> Result<(), DbError> {
+        const FATE: &str = "SELECT COALESCE(MAX(position), 0) FROM hosts WHERE epoch = ?1 AND started_ms = ?2";
         loop {
             let asked = match self.connection().await {
-                Ok(connection) => query(connection, &Sql::Fixed(FATE), vec![Value::text(transaction)]).await,
+                Ok(connection) => {
+                    let start = vec![Value::int(told.start.epoch), Value::int(told.start.started_ms)];
+                    query(connection, &Sql::Fixed(FATE), start).await
+                }
+                Err(error) => Err(error),
+            };
+            match self.noted(asked) {
+                Ok(rows) => {
+                    let position = rows.into_iter().next().map(|row| row.decode("hosts", Row::int));
+                    return match position {
+                        Some(Ok(position)) if position >= told.position => Ok(()),
+                        Some(Ok(_)) => Err(DbError::Lost("the database went away before the COMMIT".into())),
+                        Some(Err(_)) | None => Err(DbError::Io(
+                            "a COMMIT was not answered, and the database does not tell what became of it".into(),
+                        )),
+                    };
+                }
+                // What was found is not the ledger of this process.
                 Err(error @ DbError::Io(_)) => return Err(error),
-                Err(error) => Err(DbError::Lost(error.to_string())),
-            };
-            if self.server.is_other_than(&server) {
-                // There the number may be that of another transaction.
-                let why = "a COMMIT was not answered, and another server has taken the place of the one that was asked";
-                return Err(DbError::Io(why.into()));
-            }
-            let rows = match self.noted(asked) {
-                Ok(rows) => rows,
-                // Such as a number that has not been given yet: the server was set back.
-                Err(error @ (DbError::Io(_) | DbError::Other(_))) => return Err(error),
-                Err(_) => {
-                    tokio::time::sleep(self.pause).await;
-                    continue;
-                }
-            };
-            let status = rows
-                .into_iter()
-                .next()
-                .map(|row| row.decode("transactions", Row::opt_text));
-            match status {
-                Some(Ok(Some(status))) => match status.as_str() {
-                    "committed" => return Ok(()),
-                    "aborted" => return Err(DbError::Lost("the database went away before the COMMIT".into())),
-                    // Its session was ended and is not quite gone.
-                    _ => tokio::time::sleep(PAUSE_FIRST).await,
-                },
-                _ => {
-                    let why = "a COMMIT was not answered, and the database does not know the transaction";
-                    return Err(DbError::Io(why.into()));
-                }
+                Err(_) => tokio::time::sleep(self.pause).await,
             }
         }
     }
 
     /// A lost session is rolled back by the server.
     pub(in crate::ledger) async fn rollback(&mut self) -> Result<(), DbError> {
-        if self.transaction.take().is_none() || self.connection.is_none() {
+        if !std::mem::take(&mut self.is_within) || self.connection.is_none() {
             return Ok(());
         }
         let done = self.run("ROLLBACK").await;

@@ -359,7 +359,7 @@ async fn of_every_column_it_is_known_whether_it_stays() {
         ),
         (
             "runs",
-            "id flow_id flow_revision event_id key_hash fingerprint state duplicates created_ms finished_ms parent_id",
+            "id flow_id flow_revision event_id key_hash fingerprint state duplicates created_ms finished_ms parent_id version",
         ),
         (
             "steps",

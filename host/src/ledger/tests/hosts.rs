@@ -277,6 +277,7 @@ async fn a_person_decides_at_any_host_and_an_owner_that_lives_keeps_the_run() {
         step: StepWrite::new(steps[0], 1, ready()),
         others: Vec::new(),
         run_state: None,
+        run_version: 0,
     };
     assert_eq!(b.ledger.decide(decision(1)).await.unwrap(), a.ledger.epoch());
     assert_eq!(a.due().await[0].version, 2);
@@ -297,6 +298,7 @@ async fn a_person_decides_at_any_host_and_an_owner_that_lives_keeps_the_run() {
         at_ms: NOW_MS,
         steps: vec![StepWrite::new(steps[0], 2, cancelled)],
         run_state: run::State::Cancelled,
+        run_version: 0,
     };
     assert_eq!(b.ledger.cancel(cancel).await.unwrap(), b.ledger.epoch());
 }

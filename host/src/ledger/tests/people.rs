@@ -42,6 +42,7 @@ fn decision(item: &ReviewItem, step: StepWrite, action: PersonAction) -> PersonD
         step,
         others: Vec::new(),
         run_state: None,
+        run_version: 1,
     }
 }
 
@@ -267,6 +268,7 @@ async fn cancelling_closes_what_waits_and_is_on_record(house: House) {
             StepWrite::new(steps[1], 0, cancelled()),
         ],
         run_state: run::State::Cancelled,
+        run_version: 1,
     };
     assert!(matches!(
         house.ledger.cancel(cancel(0)).await.unwrap_err(),

@@ -8,6 +8,7 @@ on_both! {
     an_end_stores_attempt_step_run_and_successors_at_once,
     an_attempt_without_an_intent_is_stored_whole,
     a_refused_end_leaves_nothing_behind,
+    what_follows_from_a_step_is_written_by_who_has_seen_all_others,
     an_intent_that_does_not_fit_is_refused,
     an_old_value_is_not_sent_again_over_a_newer_one,
     due_steps_come_oldest_first_in_pages,
@@ -43,6 +44,26 @@ async fn an_intent_is_recorded_before_it_may_send(house: House) {
         (Some(NOW_MS + 15_000), Some(NOW_MS + 86_400_000))
     );
     assert!(house.ledger.last_intent(steps[1]).await.unwrap().is_none());
+}
+
+/// Two steps end at the same moment, each as if the other were still to come: nobody would make ready what waits for both.
+async fn what_follows_from_a_step_is_written_by_who_has_seen_all_others(house: House) {
+    let (run, steps) = house.run("A-1").await;
+    let end = |place: usize, run_version| Finish {
+        run_state: Some(run::State::Processing),
+        run_version,
+        ..house.finish(run, StepWrite::new(steps[place], 0, completed()), None)
+    };
+    let (first, second) = tokio::join!(house.ledger.finish(end(0, 0)), house.ledger.finish(end(1, 0)));
+    first.unwrap();
+    let stale = second.unwrap_err();
+    assert!(stale.is_about_another_step(), "{stale}");
+    assert_eq!(
+        (house.step(run, 0).await.version, house.step(run, 1).await.version),
+        (1, 0)
+    );
+    house.ledger.finish(end(1, 1)).await.unwrap();
+    assert_eq!(house.ledger.run_load(run).await.unwrap().unwrap().version, 2);
 }
 
 async fn a_killed_host_leaves_an_open_intent_for_the_next(house: House) {
