@@ -206,8 +206,9 @@ impl WriterConnection {
 
     /// `told`: what the transaction has written about itself, by which it can be told later whether it is there.
     pub(in crate::ledger) async fn commit(&mut self, told: Option<Told>) -> Result<(), DbError> {
+        // However that ends, nothing of it is left to undo.
+        self.is_within = false;
         let committed = self.run("COMMIT").await;
-        self.is_within = committed.is_err();
         match (self.noted(committed), told) {
             (Err(DbError::Lost(_)), Some(told)) => self.fate(told).await,
             (committed, _) => committed,
