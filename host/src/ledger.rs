@@ -21,6 +21,7 @@ mod error;
 mod fence;
 mod finish;
 mod forget;
+mod home;
 mod hosts;
 mod identity;
 mod intend;

@@ -93,9 +93,8 @@ impl Reader {
     }
 
     async fn more(&mut self) -> io::Result<usize> {
-        let mut chunk = [0; READ_BYTES];
-        let count = self.stream.read(&mut chunk).await?;
-        self.ahead.extend_from_slice(&chunk[..count]);
+        self.ahead.reserve(READ_BYTES);
+        let count = self.stream.read_buf(&mut self.ahead).await?;
         self.request_bytes += count as u64;
         Ok(count)
     }

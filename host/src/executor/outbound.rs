@@ -229,12 +229,14 @@ impl Outbound {
 
 impl Door for Outbound {
     async fn send(&mut self, request: Request) -> Result<Response, SendError> {
-        let Some(tape) = self.mission.tape.clone() else {
-            return self.pass(request).await;
-        };
-        tape.asked(&request);
+        let tape = self.mission.tape.clone();
+        if let Some(tape) = &tape {
+            tape.asked(&request);
+        }
         let result = self.pass(request).await;
-        tape.ended(&result);
+        if let Some(tape) = &tape {
+            tape.ended(&result);
+        }
         result
     }
 

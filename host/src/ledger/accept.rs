@@ -117,45 +117,68 @@ pub(super) static INSERT_STEP: Template<19> = Template::insert(
     ],
     "",
 );
-pub(super) static COUNT_DUPLICATE: Template<1> =
-    Template::update("runs", &["id"], "duplicates = runs.duplicates + 1", "runs.id = v.id");
+pub(super) static COUNT_DUPLICATES: Template<2> = Template::update(
+    "runs",
+    &["id", "times"],
+    "duplicates = runs.duplicates + v.times",
+    "runs.id = v.id",
+);
 
 /// Takes in events of which no two have the same key or the same signed bytes.
 pub(super) async fn apply(conn: &mut Conn<'_>, epoch: i64, accepts: &[&Accept]) -> Result<Vec<Accepted>> {
-    let mut same_bytes = Vec::with_capacity(accepts.len());
-    for accept in accepts {
-        same_bytes.push(find_signed(conn, &accept.event).await?);
-    }
-    let claims = accepts.iter().zip(&same_bytes);
-    let claims: Vec<&Accept> = claims
-        .filter(|(_, same)| same.is_none())
-        .map(|(accept, _)| *accept)
-        .collect();
+    let events = || accepts.iter().map(|accept| &accept.event).enumerate();
+    let signed = events().filter_map(|(place, event)| {
+        let digest = event.signed_digest.as_ref()?;
+        Some((place, [Value::id(event.flow_id), Value::bytes(digest)]))
+    });
+    let mut holders = holders(conn, &FIND_SIGNED, signed).await?;
+    let claims = (0..accepts.len()).filter(|place| !holders.contains_key(place));
+    let claims: Vec<usize> = claims.collect();
     let claimed = INSERT_RUN
-        .change(conn, claims.iter().map(|accept| first_row(accept)))
+        .change(conn, claims.iter().map(|place| first_row(accepts[*place])))
         .await?;
-    let new = claims.into_iter().zip(&claimed).filter(|(_, claimed)| **claimed);
-    let new: Vec<&Accept> = new.map(|(accept, _)| accept).collect();
+    let is_new: BTreeMap<usize, bool> = claims.into_iter().zip(claimed).collect();
+    let is_new = |place: usize| is_new.get(&place).copied();
+    let new = (0..accepts.len()).filter(|place| is_new(*place) == Some(true));
+    let new: Vec<&Accept> = new.map(|place| accepts[place]).collect();
     write_new(conn, epoch, &new).await?;
 
-    let mut claimed = claimed.into_iter();
+    let taken = events().filter(|(place, _)| is_new(*place) == Some(false));
+    let taken = taken.map(|(place, event)| (place, [Value::id(event.flow_id), Value::bytes(&event.key_hash)]));
+    holders.extend(self::holders(conn, &FIND_KEY, taken).await?);
     let mut verdicts = Vec::with_capacity(accepts.len());
-    for (accept, same_bytes) in accepts.iter().zip(same_bytes) {
-        verdicts.push(match same_bytes {
-            // The very bytes came before: whatever the key says, it is the same event.
-            Some(holder) => again(conn, accept, duplicate(holder.run, holder.state)).await?,
-            None if claimed.next() == Some(true) => Accepted::New {
+    for (place, accept) in accepts.iter().enumerate() {
+        verdicts.push(match (is_new(place), holders.get(&place)) {
+            (Some(true), _) => Accepted::New {
                 run: accept.run,
                 event: accept.event.id,
                 steps: accept.steps.clone(),
             },
-            None => {
-                let verdict = by_key(conn, accept).await?;
-                again(conn, accept, verdict).await?
+            (Some(false), Some(holder)) => by_key(conn, accept, holder).await?,
+            // The very bytes came before: whatever the key says, it is the same event.
+            (None, Some(holder)) => duplicate(holder.run, holder.state),
+            (_, None) => {
+                let why = "its key is taken by no run".into();
+                return Err(LedgerError::Invalid { what: "an event", why });
             }
         });
     }
+    list_again(conn, accepts, &verdicts).await?;
     Ok(verdicts)
+}
+
+/// The runs that hold what is asked for, by the place of who asks.
+async fn holders<'a>(
+    conn: &mut Conn<'_>,
+    find: &'static Template<2>,
+    asked: impl Iterator<Item = (usize, [Value<'a>; 2])>,
+) -> Result<BTreeMap<usize, Holder>> {
+    let (places, rows): (Vec<_>, Vec<_>) = asked.unzip();
+    let found = find.find_each(conn, rows.into_iter()).await?;
+    let found = places.into_iter().zip(found);
+    found
+        .filter_map(|(place, mut rows)| Some(holder(rows.pop()?).map(|holder| (place, holder))))
+        .collect()
 }
 
 /// Events and steps of runs whose keys were free.
@@ -170,33 +193,36 @@ async fn write_new(conn: &mut Conn<'_>, epoch: i64, new: &[&Accept]) -> Result<(
     Ok(())
 }
 
-/// Counts and lists a delivery whose key is taken; one that is a conflict was kept whole before.
-async fn again(conn: &mut Conn<'_>, accept: &Accept, verdict: Accepted) -> Result<Accepted> {
-    match verdict {
-        Accepted::Conflict { event: kept, .. } if kept == accept.event.id => {}
-        Accepted::New { run, .. } | Accepted::Duplicate { run, .. } | Accepted::Conflict { run, .. } => {
-            COUNT_DUPLICATE.change_one(conn, [Value::id(run)]).await?;
-            INSERT_EVENT
-                .change_one(conn, event_row(accept, run, Kind::Duplicate))
-                .await?;
-        }
-    }
-    Ok(verdict)
+/// Counts and lists deliveries whose keys are taken; one that is a conflict was kept whole before.
+async fn list_again(conn: &mut Conn<'_>, accepts: &[&Accept], verdicts: &[Accepted]) -> Result<()> {
+    let again = accepts
+        .iter()
+        .zip(verdicts)
+        .filter_map(|(accept, verdict)| match verdict {
+            Accepted::New { .. } => None,
+            Accepted::Conflict { event: kept, .. } if *kept == accept.event.id => None,
+            Accepted::Duplicate { run, .. } | Accepted::Conflict { run, .. } => Some((accept, *run)),
+        });
+    let again: Vec<_> = again.collect();
+    let mut times: BTreeMap<Id, i64> = BTreeMap::new();
+    again.iter().for_each(|(_, run)| *times.entry(*run).or_default() += 1);
+    let times = times.into_iter();
+    COUNT_DUPLICATES
+        .change(conn, times.map(|(run, times)| [Value::id(run), Value::int(times)]))
+        .await?;
+    let events = again
+        .iter()
+        .map(|(accept, run)| event_row(accept, *run, Kind::Duplicate));
+    INSERT_EVENT.change(conn, events).await?;
+    Ok(())
 }
 
-/// What an event means whose key is taken.
-async fn by_key(conn: &mut Conn<'_>, accept: &Accept) -> Result<Accepted> {
+/// What an event means whose key `holder` has.
+async fn by_key(conn: &mut Conn<'_>, accept: &Accept, holder: &Holder) -> Result<Accepted> {
     let event = &accept.event;
-    let key = [Value::id(event.flow_id), Value::bytes(&event.key_hash)];
-    let found = FIND_KEY.find_one(conn, key).await?.pop();
-    let holder = found.map(holder).transpose()?.ok_or_else(|| LedgerError::Invalid {
-        what: "an event",
-        why: "its key is taken by no run".into(),
-    })?;
-    if event.fingerprint_covers && holder.fingerprint != event.fingerprint {
-        conflict(conn, accept, holder.run).await
-    } else {
-        Ok(duplicate(holder.run, holder.state))
+    match event.fingerprint_covers && holder.fingerprint != event.fingerprint {
+        true => conflict(conn, accept, holder.run).await,
+        false => Ok(duplicate(holder.run, holder.state)),
     }
 }
 
@@ -206,14 +232,6 @@ fn duplicate(run: Id, state: run::State) -> Accepted {
         state,
         result: None,
     }
-}
-
-async fn find_signed(conn: &mut Conn<'_>, event: &NewEvent) -> Result<Option<Holder>> {
-    let Some(digest) = &event.signed_digest else {
-        return Ok(None);
-    };
-    let signed = [Value::id(event.flow_id), Value::bytes(digest)];
-    FIND_SIGNED.find_one(conn, signed).await?.pop().map(holder).transpose()
 }
 
 fn holder(row: Row) -> Result<Holder> {

@@ -6,7 +6,7 @@
 
 use super::database::{Conn, DbError, Sql, Value, WriterConnection, a_reader_changes_nothing};
 use super::postgres::{self, Columns};
-use super::rows::Row;
+use super::rows::{Cell, Row};
 use std::sync::OnceLock;
 
 /// A statement over rows of these columns.
@@ -97,24 +97,60 @@ impl<const N: usize> Template<N> {
         writer: &mut postgres::WriterConnection,
         rows: impl Iterator<Item = [Value<'_>; N]>,
     ) -> Result<Vec<bool>, DbError> {
-        let mut count = 0;
-        let Some(columns) = Columns::of(rows.inspect(|_| count += 1))? else {
+        let mut ids = Vec::new();
+        let Some(columns) = Columns::of(rows.inspect(|row| ids.push(id(row))))? else {
             return Ok(Vec::new());
         };
         let sql = self.built_for_all.get_or_init(|| self.sql_for_all(&columns.unnest()));
-        let mut changed = vec![false; count];
-        for row in writer.query_all(sql, columns).await? {
-            let place = row.decode("places", Row::small::<usize>);
-            let place = place.map_err(|error| DbError::Other(error.to_string()))?;
-            // The places count from 1.
-            if let Some(changed) = changed.get_mut(place.wrapping_sub(1)) {
-                *changed = true;
+        let back = writer.query_all(sql, columns).await?;
+        match self.form {
+            // Without a tail each row is inserted, or there is an error.
+            Form::Insert { tail: "", .. } => Ok(vec![true; ids.len()]),
+            Form::Insert { .. } => {
+                let inserted = back.into_iter().filter_map(|row| row.into_cells().into_iter().next());
+                let inserted: Vec<Vec<u8>> = inserted.filter_map(Cell::into_bytes).collect();
+                let is_inserted = |id: Option<[u8; 16]>| id.is_some_and(|id| inserted.iter().any(|other| other == &id));
+                Ok(ids.into_iter().map(is_inserted).collect())
+            }
+            Form::Update { .. } | Form::Find { .. } => {
+                let mut changed = vec![false; ids.len()];
+                for row in back {
+                    if let Some(changed) = changed.get_mut(placed(row)?.0) {
+                        *changed = true;
+                    }
+                }
+                Ok(changed)
             }
         }
-        Ok(changed)
     }
 
-    /// What the statement finds for a row.
+    /// What the statement finds for each row, by the place of the row.
+    pub(super) async fn find_each(
+        &'static self,
+        conn: &mut Conn<'_>,
+        rows: impl Iterator<Item = [Value<'_>; N]>,
+    ) -> Result<Vec<Vec<Row>>, DbError> {
+        let mut found = Vec::new();
+        let Conn::Writer(WriterConnection::Postgres(writer)) = conn else {
+            for row in rows {
+                found.push(conn.query(self.sql(), Vec::from(row)).await?);
+            }
+            return Ok(found);
+        };
+        let Some(columns) = Columns::of(rows.inspect(|_| found.push(Vec::new())))? else {
+            return Ok(found);
+        };
+        let sql = self.built_for_all.get_or_init(|| self.sql_for_all(&columns.unnest()));
+        for row in writer.query_all(sql, columns).await? {
+            let (place, row) = placed(row)?;
+            if let Some(found) = found.get_mut(place) {
+                found.push(row);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same for one row.
     pub(super) async fn find_one(&'static self, conn: &mut Conn<'_>, row: [Value<'_>; N]) -> Result<Vec<Row>, DbError> {
         conn.query(self.sql(), Vec::from(row)).await
     }
@@ -136,24 +172,25 @@ impl<const N: usize> Template<N> {
         })
     }
 
-    /// Its text for all rows of `v` at once; what comes back are the places of those that changed something.
+    /// Its text for all rows of `v` at once; what comes back begins with the place of a row that changed or found something. An
+    /// INSERT cannot tell that: where it may pass over rows, it gives back the ids of those that it did not.
     fn sql_for_all(&self, unnest: &str) -> String {
         let columns = self.columns.join(", ");
         let rows = format!("{unnest} WITH ORDINALITY AS v({columns}, place)");
         match self.form {
             Form::Insert { table, tail } => {
-                let first = self.columns[0];
-                format!(
-                    "WITH v AS (SELECT * FROM {rows}),
-                       done AS (INSERT INTO {table} ({columns}) SELECT {columns} FROM v {tail} RETURNING {first})
-                     SELECT v.place FROM v JOIN done ON done.{first} = v.{first}"
-                )
+                let back = match tail {
+                    "" => String::new(),
+                    tail => format!("{tail} RETURNING {}", self.columns[0]),
+                };
+                format!("INSERT INTO {table} ({columns}) SELECT * FROM {unnest} {back}")
             }
             Form::Update { table, set, condition } => {
                 format!("UPDATE {table} SET {set} FROM {rows} WHERE {condition} RETURNING v.place")
             }
-            // Asked for one row at a time: see `find_one`.
-            Form::Find { .. } => self.sql().to_owned(),
+            Form::Find { what, from, condition } => {
+                format!("SELECT v.place, {what} FROM {rows}, {from} WHERE {condition}")
+            }
         }
     }
 
@@ -171,6 +208,26 @@ impl<const N: usize> Template<N> {
             placed.push_str(rest);
         }
         placed
+    }
+}
+
+/// The first column of an INSERT that may pass over rows.
+fn id(row: &[Value<'_>]) -> Option<[u8; 16]> {
+    match row.first() {
+        Some(Value::Id(id)) => *id,
+        _ => None,
+    }
+}
+
+/// The place at the head of what came back, counted from 0, and the rest.
+fn placed(row: Row) -> Result<(usize, Row), DbError> {
+    let mut cells = row.into_cells().into_iter();
+    match cells.next() {
+        Some(Cell::Int(place @ 1..)) => Ok((
+            usize::try_from(place - 1).unwrap_or(usize::MAX),
+            Row::new(cells.collect()),
+        )),
+        _ => Err(DbError::Other("a row came back without its place".into())),
     }
 }
 

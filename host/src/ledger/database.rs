@@ -163,15 +163,6 @@ pub(super) struct Expected {
     pub lease: Arc<Lease>,
 }
 
-/// Something of the last commit by which it can be told whether it is there. All commits before it are there with it.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Mark {
-    /// A run was made.
-    Run(Id),
-    /// A step was written, and has this version or a later one.
-    Step(Id, i64),
-}
-
 /// The one connection that writes.
 pub(super) enum WriterConnection {
     Sqlite(sqlite::WriterConnection),
@@ -183,14 +174,15 @@ impl WriterConnection {
         Conn::Writer(self)
     }
 
-    pub(super) async fn begin(&mut self) -> Result<(), DbError> {
+    /// `told`: what the transaction says of itself, if anything.
+    pub(super) async fn begin(&mut self, told: Option<Told>) -> Result<(), DbError> {
         match self {
-            Self::Sqlite(writer) => writer.begin(),
-            Self::Postgres(writer) => writer.begin().await,
+            Self::Sqlite(writer) => writer.begin(told),
+            Self::Postgres(writer) => writer.begin(told).await,
         }
     }
 
-    /// `told`: what the transaction has written about itself, if it has.
+    /// `told`: what it began with.
     pub(super) async fn commit(&mut self, told: Option<Told>) -> Result<(), DbError> {
         match self {
             Self::Sqlite(writer) => writer.commit(),
@@ -212,14 +204,6 @@ impl WriterConnection {
             // Nothing comes between a process and a file that it holds open.
             Self::Sqlite(_) => {}
             Self::Postgres(writer) => writer.expect(expected),
-        }
-    }
-
-    /// Something was committed.
-    pub(super) fn committed(&mut self, mark: Mark) {
-        match self {
-            Self::Sqlite(_) => {}
-            Self::Postgres(writer) => writer.committed(mark),
         }
     }
 

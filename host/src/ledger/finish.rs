@@ -137,22 +137,30 @@ pub(super) async fn apply(conn: &mut Conn<'_>, finishes: &[&Finish]) -> Result<V
         return Err(stale_run(finish.run, finish.run_version));
     }
 
+    let steps = done.iter().flat_map(|finish| changed(finish));
+    let steps = steps.map(|write| [Value::id(write.id)]);
+    let mut open = OPEN_ITEM.find_each(conn, steps).await?.into_iter();
     let mut verdicts = Vec::with_capacity(finishes.len());
     for (finish, refused) in finishes.iter().zip(refused) {
         verdicts.push(match refused {
             Some(refused) => Err(refused),
-            None => Ok(follow(conn, finish).await?),
+            None => Ok(follow(conn, finish, open.by_ref()).await?),
         });
     }
     Ok(verdicts)
 }
 
-/// The steps that one finish changes, its own first.
+/// The steps that a finish changes, its own first.
+fn changed(finish: &Finish) -> impl Iterator<Item = &StepWrite> {
+    std::iter::once(&finish.step).chain(&finish.others)
+}
+
+/// Their rows. The attempt is the first one's.
 fn writes(finish: &Finish) -> impl Iterator<Item = [Value<'_>; 14]> {
     let number = finish.attempt.as_ref().map_or(0, |attempt| attempt.number);
-    let others = finish.others.iter().map(|other| (other, 0));
-    std::iter::once((&finish.step, number))
-        .chain(others)
+    let numbers = std::iter::once(number).chain(std::iter::repeat(0));
+    changed(finish)
+        .zip(numbers)
         .map(|(write, number)| update_row(write, finish.epoch, finish.at_ms, number))
 }
 
@@ -163,8 +171,7 @@ async fn refusal(
     finish: &Finish,
     passed: impl Iterator<Item = bool>,
 ) -> Result<Option<LedgerError>> {
-    let writes = std::iter::once(&finish.step).chain(&finish.others);
-    let (passed, missed): (Vec<_>, Vec<_>) = writes.zip(passed).partition(|(_, passed)| *passed);
+    let (passed, missed): (Vec<_>, Vec<_>) = changed(finish).zip(passed).partition(|(_, passed)| *passed);
     let Some((write, _)) = missed.first() else {
         return Ok(None);
     };
@@ -199,15 +206,18 @@ async fn write_attempts(conn: &mut Conn<'_>, finishes: &[&Finish]) -> Result<()>
 
 /// The open review item of a step.
 pub(super) async fn open_item(conn: &mut Conn<'_>, step: Id) -> Result<Option<Id>> {
-    let item = OPEN_ITEM.find_one(conn, [Value::id(step)]).await?.pop();
-    item.map(|row| row.decode("review_items", Row::id)).transpose()
+    item(OPEN_ITEM.find_one(conn, [Value::id(step)]).await?)
 }
 
-/// What is rare: review items, and steps that tell people.
-async fn follow(conn: &mut Conn<'_>, finish: &Finish) -> Result<Finished> {
+fn item(mut found: Vec<Row>) -> Result<Option<Id>> {
+    found.pop().map(|row| row.decode("review_items", Row::id)).transpose()
+}
+
+/// What is rare: review items, and steps that tell people. `open` begins with what was found for this finish's steps.
+async fn follow(conn: &mut Conn<'_>, finish: &Finish, open: impl Iterator<Item = Vec<Row>>) -> Result<Finished> {
     let mut finished = Finished::default();
-    for write in std::iter::once(&finish.step).chain(&finish.others) {
-        let open = open_item(conn, write.id).await?;
+    for (write, open) in changed(finish).zip(open) {
+        let open = item(open)?;
         let opened = review::follow(conn, finish.run, write, open, &Closing::settled(finish.at_ms)).await?;
         if write.id == finish.step.id {
             finished.item = opened;

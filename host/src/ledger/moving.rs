@@ -12,6 +12,7 @@ pub(super) use mark::{refuse, why_not};
 
 use super::database::WriterConnection;
 use super::decide::audit;
+use super::lease::LeaseTerm;
 use super::{AuditEntry, Database, LedgerError, Result, new_id, open, place, postgres, schema, sqlite};
 use crate::clock::{Clock, SystemClock};
 use std::fs::File;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use sum::Sum;
 use tables::Table;
+use tokio::runtime::Handle;
 
 /// A ledger, by where it is.
 #[derive(Clone, PartialEq, Eq)]
@@ -132,7 +134,8 @@ impl Side {
                 })
             }
             LedgerPlace::Postgres(url) => {
-                let (connection, ..) = postgres::open(url, new_id(SystemClock.now_ms())).await?;
+                let host = new_id(SystemClock.now_ms());
+                let (connection, ..) = postgres::open(url, host, LeaseTerm::default(), &Handle::current()).await?;
                 let mut connection = WriterConnection::Postgres(Box::new(connection));
                 // Whoever begins to work meanwhile waits, and then finds what was decided.
                 let mut conn = connection.conn();

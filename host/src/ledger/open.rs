@@ -1,6 +1,7 @@
 //! Opening: the data directory, the database in it or elsewhere, the tables, a new lease epoch, and the writer.
 
 use super::database::{Expected, Readers, WriterConnection};
+use super::home::Home;
 use super::hosts::Starting;
 use super::lease::{Lease, LeaseTerm};
 use super::memory::{Memory, Outside};
@@ -132,8 +133,8 @@ fn embedded(dir: &Path, room: Room) -> std::result::Result<Opened, String> {
     })
 }
 
-async fn on_server(url: &str, host: Id) -> std::result::Result<Opened, String> {
-    let (connection, readers, side) = postgres::open(url, host).await?;
+async fn on_server(url: &str, host: Id, lease: LeaseTerm, home: &Home) -> std::result::Result<Opened, String> {
+    let (connection, readers, side) = postgres::open(url, host, lease, home.runtime()).await?;
     Ok(Opened {
         store: Store::Server(connection.is_away()),
         connection: WriterConnection::Postgres(Box::new(connection)),
@@ -170,9 +171,10 @@ impl Ledger {
         place::prepare(dir).map_err(refuse)?;
         let lock = take_lock(dir).await.map_err(refuse)?;
         let host = identity::of(dir, new_id(clock.now_ms())).map_err(refuse)?;
+        let home = Home::new().map_err(|error| refuse(format!("its writer gets no thread: {error}")))?;
         let opened = match &opening.database {
             Database::Embedded => embedded(dir, opening.room),
-            Database::Postgres(url) => on_server(url, host).await,
+            Database::Postgres(url) => on_server(url, host, opening.lease, &home).await,
         };
         let mut opened = opened.map_err(refuse)?;
         let starting = Starting {
@@ -188,8 +190,7 @@ impl Ledger {
             server: outside.server,
             ended: tokio::sync::Mutex::new(false),
         };
-        let at_work = Self::at_work(opened, begun, voucher, starting.host.clone(), clock, lock);
-        let (ledger, tells) = at_work.map_err(|error| refuse(format!("its writer cannot be started: {error}")))?;
+        let (ledger, tells) = Self::at_work(opened, home, begun, voucher, starting.host.clone(), clock, lock);
         ledger.vouch_at_start().await;
         ledger.keep_watch(tells, starting);
         Ok(ledger)
@@ -198,12 +199,13 @@ impl Ledger {
     /// With its writer, and what that tells of.
     fn at_work(
         opened: Opened,
+        home: Home,
         begun: Begun,
         voucher: Voucher,
         host: String,
         clock: SharedClock,
         lock: File,
-    ) -> std::io::Result<(Ledger, watch::Receiver<Told>)> {
+    ) -> (Ledger, watch::Receiver<Told>) {
         let lease = Arc::new(begun.lease);
         let mut connection = opened.connection;
         connection.expect(Expected {
@@ -224,7 +226,7 @@ impl Ledger {
             failed: failed.clone(),
             lock,
         };
-        writer.start()?;
+        home.take_in(writer);
         opened.store.keep_looking();
         let inner = Arc::new(Inner {
             installation: begun.installation,
@@ -242,7 +244,7 @@ impl Ledger {
             memory: watch::Sender::new(begun.memory),
             voucher,
         });
-        Ok((Ledger { inner }, tells))
+        (Ledger { inner }, tells)
     }
 
     /// What goes on beside the commands for as long as the ledger is open.

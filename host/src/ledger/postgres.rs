@@ -19,12 +19,14 @@ pub use stored::{STORED_KEY, store as store_history};
 pub(super) use writer::WriterConnection;
 
 use super::database::{DbError, Sql, Value};
+use super::lease::LeaseTerm;
 use super::rows::{Cell, Row};
 use oncegate_domain::id::Id;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
 use sqlx::{Arguments, AssertSqlSafe, ConnectOptions, PgConnection, Row as _, TypeInfo, ValueRef};
 use std::borrow::Cow;
 use std::str::FromStr;
+use tokio::runtime::Handle;
 
 /// Every statement of the ledger stays prepared.
 const STATEMENTS_MAX: usize = 200;
@@ -53,16 +55,23 @@ pub(super) const COLUMNS: &str = "SELECT tables.relname::text, columns.attname::
 /// Tells all who listen, once the transaction is committed. (The function gives nothing back, which is no type of ours.)
 pub(super) const NOTIFY: &str = "SELECT pg_notify('oncegate', ?1)::text";
 
-/// Connects the writer, its readers and what hosts tell each other to the database that `url` names, for the host of this id.
-pub(super) async fn open(url: &str, host: Id) -> Result<(WriterConnection, Readers, Side), String> {
+/// Connects the writer, its readers and what hosts tell each other to the database that `url` names, for the host of this id. The
+/// connections of the writer are made on `runtime`.
+pub(super) async fn open(
+    url: &str,
+    host: Id,
+    lease: LeaseTerm,
+    runtime: &Handle,
+) -> Result<(WriterConnection, Readers, Side), String> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|error| format!("the address of the database is not understood: {error}"))?
         .application_name("oncegate")
         .statement_cache_capacity(STATEMENTS_MAX)
         // A COMMIT that is answered is on the disk, whatever the server's own default is.
-        .options([("synchronous_commit", "on")])
+        // Our statements are short: to compile one takes longer than to run it a thousand times.
+        .options([("synchronous_commit", "on"), ("jit", "off")])
         .disable_statement_logging();
-    let writer = WriterConnection::open(options.clone(), host).await?;
+    let writer = WriterConnection::open(options.clone(), host, lease, runtime).await?;
     let side = Side::of(options.clone(), writer.has_standby());
     Ok((writer, Readers::of(options), side))
 }
@@ -88,8 +97,8 @@ async fn query(connection: &mut PgConnection, sql: &Sql, values: Vec<Value<'_>>)
         let added = match value {
             Value::Int(value) => arguments.add(value),
             Value::Text(value) => arguments.add(value.map(storable)),
-            Value::Bytes(value) => arguments.add(value.map(Cow::into_owned)),
-            Value::Id(value) => arguments.add(value.map(|id| id.to_vec())),
+            Value::Bytes(value) => arguments.add(value.as_deref()),
+            Value::Id(value) => arguments.add(value),
         };
         added.map_err(unbound)?;
     }
@@ -101,10 +110,10 @@ async fn query(connection: &mut PgConnection, sql: &Sql, values: Vec<Value<'_>>)
 
 /// PostgreSQL's text has no NUL character. What we store has none of its own (JSON escapes it); only words of others might,
 /// and a word that cannot be stored must not keep an outcome from being stored.
-fn storable(text: Cow<'_, str>) -> String {
+fn storable(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.contains('\0') {
-        true => text.replace('\0', "\u{fffd}"),
-        false => text.into_owned(),
+        true => text.replace('\0', "\u{fffd}").into(),
+        false => text,
     }
 }
 
@@ -150,8 +159,8 @@ impl DbError {
             // A COMMIT whose row this is: nothing was written. Insufficient resources (disk full, too many connections), a
             // server that only reads.
             ("53", _) | (_, "25006") => DbError::Unwritable(text),
-            // The server goes down, or this session was ended.
-            ("08", _) | (_, "57P01" | "57P02" | "57P03" | "57P05") => DbError::Lost(text),
+            // The server goes down, or this session was ended: by somebody, or for it was idle for too long.
+            ("08", _) | (_, "57P01" | "57P02" | "57P03" | "57P05" | "25P03") => DbError::Lost(text),
             // The server's disk or its data are broken.
             ("58" | "XX", _) => DbError::Io(text),
             _ => DbError::Other(text),

@@ -19,6 +19,16 @@ pub(super) enum Cell {
     Bytes(Vec<u8>),
 }
 
+impl Cell {
+    /// If it holds bytes.
+    pub(super) fn into_bytes(self) -> Option<Vec<u8>> {
+        match self {
+            Cell::Bytes(bytes) => Some(bytes),
+            Cell::Null | Cell::Int(_) | Cell::Text(_) => None,
+        }
+    }
+}
+
 /// A row that is read cell by cell, in the order of the SELECT.
 #[derive(Debug)]
 pub(super) struct Row {

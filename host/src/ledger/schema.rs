@@ -37,13 +37,30 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     everywhere(include_str!("migrations/0005.sql")),
     everywhere(include_str!("migrations/0006.sql")),
     everywhere(include_str!("migrations/0007.sql")),
+    Migration {
+        everywhere: "",
+        on_postgres: include_str!("migrations/0008.postgres.sql"),
+    },
 ];
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied_ms BIGINT NOT NULL)";
 
+/// How often it is tried to change tables that hosts at work use, which lock them in another order.
+const TRIES_MAX: u32 = 10;
+
 /// Brings the tables up to date.
 pub(super) async fn migrate(connection: &mut WriterConnection, now_ms: i64) -> Result<()> {
-    connection.begin().await?;
+    for tries in 1..TRIES_MAX {
+        match migrate_once(connection, now_ms).await {
+            Err(error) if error.may_pass() => tracing::info!(%error, tries, "others were in the way of new tables"),
+            done => return done,
+        }
+    }
+    migrate_once(connection, now_ms).await
+}
+
+async fn migrate_once(connection: &mut WriterConnection, now_ms: i64) -> Result<()> {
+    connection.begin(None).await?;
     let done = migrate_within(connection, now_ms).await;
     match done {
         Ok(()) => Ok(connection.commit(None).await?),
@@ -108,7 +125,7 @@ pub(super) async fn begin_epoch(
         VALUES (1, ?1, ?2, 1, 0, ?3) ON CONFLICT (one) DO NOTHING";
     let id: Id = new_id(now_ms);
     let secret: [u8; 32] = random();
-    connection.begin().await?;
+    connection.begin(None).await?;
     let mut conn = connection.conn();
     conn.hold_starts().await?;
     conn.query(MAKE, vec![Value::id(id), Value::bytes(&secret), Value::int(now_ms)])

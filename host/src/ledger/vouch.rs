@@ -1,9 +1,9 @@
 //! Writes down outside of the ledger how far this start of the host has come, which the ledger is told first.
 //!
-//! The ledger is told within a group that is committed anyway, about once a second: one statement more in that one, no flush of
-//! its own, and nothing at rest. What was committed in the second after it is not vouched for.
+//! The ledger is told within a group that is committed anyway: one statement more in that one, no flush of its own, and nothing at rest.
+//! On SQLite about once a second, and what was committed in the second after it is not vouched for; on a server each time, though the
+//! file outside is written once a second there as well.
 
-use super::database::{Conn, Value};
 use super::lease::{Lease, Start};
 use super::witness::{Server, Witness};
 use super::{Inner, Ledger, LedgerError, Result};
@@ -34,6 +34,17 @@ pub(super) struct Voucher {
 pub(super) struct Told {
     pub start: Start,
     pub position: i64,
+    pub at_ms: i64,
+}
+
+impl Told {
+    /// How it is told.
+    pub(super) const STATEMENT: &str = "UPDATE hosts SET position = ?1, seen_ms = ?2 WHERE epoch = ?3";
+
+    /// What stands in its places.
+    pub(super) fn values(self) -> [i64; 3] {
+        [self.position, self.at_ms, self.start.epoch]
+    }
 }
 
 /// The writer's part: tells the ledger.
@@ -56,18 +67,12 @@ impl Telling {
         }
     }
 
-    /// Within a transaction that is about to be committed as the one of this number; what the ledger was told, if anything. On a
-    /// server every transaction says so: it is what the fate of one whose COMMIT was not answered is known by.
-    pub(super) async fn ride(&self, conn: &mut Conn<'_>, position: i64) -> Result<Option<Told>> {
-        const SEEN: &str = "UPDATE hosts SET position = ?2, seen_ms = ?3 WHERE epoch = ?1";
+    /// What a transaction that begins as the one of this number says of itself, if anything. On a server every one does: it is what
+    /// the fate of one whose COMMIT was not answered is known by.
+    pub(super) fn says(&self, position: i64, is_shared: bool) -> Option<Told> {
         let start = self.lease.start();
-        if self.was_told_of(start) && !conn.is_postgres() {
-            return Ok(None);
-        }
-        let now_ms = self.clock.now_ms();
-        let values = vec![Value::int(start.epoch), Value::int(position), Value::int(now_ms)];
-        conn.query(SEEN, values).await?;
-        Ok(Some(Told { start, position }))
+        let at_ms = self.clock.now_ms();
+        (is_shared || !self.was_told_of(start)).then_some(Told { start, position, at_ms })
     }
 
     /// It was committed. The file outside is written now and then.
@@ -93,7 +98,7 @@ pub(super) async fn keep_vouching(inner: Weak<Inner>, mut told: watch::Receiver<
     while told.changed().await.is_ok() {
         let Some(inner) = inner.upgrade() else { return };
         let told = *told.borrow_and_update();
-        match (Ledger { inner }).write_down(told, false).await {
+        match (Ledger { inner }).write_down(told.start, told.position, false).await {
             Ok(()) => is_warned = false,
             Err(error) if !std::mem::replace(&mut is_warned, true) => {
                 tracing::warn!(%error, "what the ledger holds could not be written down outside of it; tried again");
@@ -117,7 +122,7 @@ impl Ledger {
     /// This start is written down before anything is done in it.
     pub(super) async fn vouch_at_start(&self) {
         let start = self.inner.lease.start();
-        if let Err(error) = self.write_down(Told { start, position: 0 }, false).await {
+        if let Err(error) = self.write_down(start, 0, false).await {
             // A host must come up on a full disk as well: only then can what it has begun end.
             tracing::warn!(%error, "this start could not be written down outside of the ledger; tried again");
         }
@@ -125,7 +130,7 @@ impl Ledger {
 
     /// The last position, of a host that ends in order: what the ledger was told.
     pub(super) async fn vouch_at_end(&self, start: Start, position: i64) {
-        if let Err(error) = self.write_down(Told { start, position }, true).await {
+        if let Err(error) = self.write_down(start, position, true).await {
             tracing::warn!(%error, "the end of this process was not written down outside of the ledger");
         }
     }
@@ -135,7 +140,7 @@ impl Ledger {
         self.inner.counters.position()
     }
 
-    async fn write_down(&self, told: Told, in_order: bool) -> Result<()> {
+    async fn write_down(&self, start: Start, position: i64, in_order: bool) -> Result<()> {
         let voucher = &self.inner.voucher;
         let mut ended = voucher.ended.lock().await;
         if *ended {
@@ -145,9 +150,9 @@ impl Ledger {
         let witness = Witness {
             installation: self.inner.installation.id,
             incarnation: voucher.incarnation.load(Ordering::Relaxed),
-            epoch: told.start.epoch,
-            started_ms: told.start.started_ms,
-            position: told.position,
+            epoch: start.epoch,
+            started_ms: start.started_ms,
+            position,
             in_order,
             server: voucher.server.clone(),
         };

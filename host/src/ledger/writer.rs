@@ -2,12 +2,12 @@
 //! COMMIT. One flush serves all of them; a lone command waits for nobody.
 
 use super::command::{Command, Done};
-use super::database::{DbError, Mark, WriterConnection};
+use super::database::{DbError, WriterConnection};
 use super::lease::Lease;
 use super::rounds::{Round, rounds};
 use super::store::Store;
-use super::vouch::{Telling, Told};
-use super::{Accepted, LedgerError, Result, WriterCounts, accept, finish, intend};
+use super::vouch::Telling;
+use super::{LedgerError, Result, WriterCounts, accept, finish, intend};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ impl Counters {
     }
 }
 
-/// The writer, on a thread of its own: SQLite blocks while it flushes.
+/// The writer, at home in [`super::home`].
 pub(super) struct Writer {
     pub connection: WriterConnection,
     pub queue: mpsc::Receiver<Command>,
@@ -64,18 +64,8 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Begins to write.
-    ///
-    /// # Errors
-    /// The system gives no thread.
-    pub(super) fn start(self) -> std::io::Result<()> {
-        let runtime = tokio::runtime::Handle::current();
-        let thread = std::thread::Builder::new().name("ledger".to_owned());
-        thread.spawn(move || runtime.block_on(self.run())).map(drop)
-    }
-
     /// Runs until closed, until every handle is gone, or until the ledger can no longer be trusted.
-    async fn run(mut self) {
+    pub(super) async fn run(mut self) {
         let mut group_before = 1;
         let mut closers = Vec::new();
         loop {
@@ -156,9 +146,6 @@ impl Writer {
         }
         match written {
             Ok(verdicts) => {
-                if let Some(mark) = mark(&group, &verdicts) {
-                    self.connection.committed(mark);
-                }
                 group
                     .into_iter()
                     .zip(verdicts)
@@ -199,9 +186,6 @@ impl Writer {
             if let Err(LedgerError::Fatal(why)) = &verdict {
                 fatal = Some(why.clone());
             }
-            if let Some(mark) = mark(&alone, std::slice::from_ref(&verdict)) {
-                self.connection.committed(mark);
-            }
             if let Some(command) = alone.pop() {
                 command.wake(verdict);
             }
@@ -229,10 +213,11 @@ impl Writer {
 
     /// Writes a group in one transaction. `Err`: nothing of it was stored, unless it is fatal.
     async fn write(&mut self, group: &mut [Command]) -> Result<Vec<Result<Done>>> {
-        self.connection.begin().await?;
-        let position = self.counters.position() + 1;
-        let written = match self.write_rounds(group, position).await {
-            Ok((verdicts, told)) => match self.connection.commit(told).await {
+        let is_shared = self.connection.conn().is_postgres();
+        let told = self.telling.says(self.counters.position() + 1, is_shared);
+        self.connection.begin(told).await?;
+        let written = match self.write_rounds(group).await {
+            Ok(verdicts) => match self.connection.commit(told).await {
                 Ok(()) => {
                     self.counters.commits.fetch_add(1, Ordering::Relaxed);
                     if let Some(told) = told {
@@ -262,12 +247,7 @@ impl Writer {
         }
     }
 
-    /// Also tells the ledger, where it is time, how far it has come; what it was told.
-    async fn write_rounds(
-        &mut self,
-        group: &mut [Command],
-        position: i64,
-    ) -> Result<(Vec<Result<Done>>, Option<Told>)> {
+    async fn write_rounds(&mut self, group: &mut [Command]) -> Result<Vec<Result<Done>>> {
         let mut verdicts: Vec<Option<Result<Done>>> = group.iter().map(|_| None).collect();
         for round in rounds(group) {
             match round {
@@ -275,10 +255,9 @@ impl Writer {
                 Round::Hot(places) => self.write_hot(group, &places, &mut verdicts).await?,
             }
         }
-        let told = self.telling.ride(&mut self.connection.conn(), position).await?;
         let missing = || Err(LedgerError::Database("a command was not carried out".into()));
         let verdicts = verdicts.into_iter();
-        Ok((verdicts.map(|verdict| verdict.unwrap_or_else(missing)).collect(), told))
+        Ok(verdicts.map(|verdict| verdict.unwrap_or_else(missing)).collect())
     }
 
     /// Commands with nothing in common, each kind with one series of statements.
@@ -354,17 +333,4 @@ impl Writer {
             command.wake(Err(LedgerError::Fatal(why.clone())));
         }
     }
-}
-
-/// By what it can be told later that a group is there: its last command that left a row which says so.
-fn mark(group: &[Command], verdicts: &[Result<Done>]) -> Option<Mark> {
-    let marks = group.iter().zip(verdicts).rev();
-    marks
-        .filter(|(_, verdict)| verdict.is_ok())
-        .find_map(|(command, verdict)| match (command, verdict) {
-            (Command::Accept(..), Ok(Done::Accepted(Accepted::New { run, .. }))) => Some(Mark::Run(*run)),
-            (Command::Intend(intent, _), _) => Some(Mark::Step(intent.step, intent.version + 1)),
-            (Command::Finish(finish, _), _) => Some(Mark::Step(finish.step.id, finish.step.version + 1)),
-            (Command::Accept(..) | Command::Rare(_) | Command::Close(_), _) => None,
-        })
 }

@@ -38,7 +38,7 @@ pub(super) async fn table(
             .into_iter()
             .map(|row| values(table, mark::marked(table, row, from)))
             .collect::<Result<_>>()?;
-        target.begin().await?;
+        target.begin(None).await?;
         match insert_rows(target, &table.name, &table.names(), rows).await {
             Ok(()) => target.commit(None).await?,
             Err(error) => {

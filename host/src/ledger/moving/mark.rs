@@ -163,7 +163,7 @@ async fn write(
     asked: &Asked,
     (what, subject): (&str, &str),
 ) -> Result<()> {
-    side.begin().await?;
+    side.begin(None).await?;
     let written = async {
         for (sql, values) in statements {
             side.conn().query(sql, values).await?;

@@ -7,31 +7,33 @@ use sqlx::postgres::PgArguments;
 use std::borrow::Cow;
 
 /// One array per column.
-pub(in crate::ledger) struct Columns(Vec<Column>);
+pub(in crate::ledger) struct Columns<'a>(Vec<Column<'a>>);
 
 /// The values of a column, all of one kind.
-enum Column {
+enum Column<'a> {
     Ints(Vec<Option<i64>>),
-    Texts(Vec<Option<String>>),
-    Bytes(Vec<Option<Vec<u8>>>),
+    Texts(Vec<Option<Cow<'a, str>>>),
+    Bytes(Vec<Option<Cow<'a, [u8]>>>),
+    Ids(Vec<Option<[u8; 16]>>),
 }
 
-impl Column {
-    fn of_kind(value: &Value<'_>) -> Column {
+impl<'a> Column<'a> {
+    fn of_kind(value: &Value<'_>) -> Self {
         match value {
             Value::Int(_) => Column::Ints(Vec::new()),
             Value::Text(_) => Column::Texts(Vec::new()),
-            Value::Bytes(_) | Value::Id(_) => Column::Bytes(Vec::new()),
+            Value::Bytes(_) => Column::Bytes(Vec::new()),
+            Value::Id(_) => Column::Ids(Vec::new()),
         }
     }
 
-    fn push(&mut self, value: Value<'_>) -> Result<(), DbError> {
+    fn push(&mut self, value: Value<'a>) -> Result<(), DbError> {
         match (self, value) {
             (Column::Ints(values), Value::Int(value)) => values.push(value),
             (Column::Texts(values), Value::Text(value)) => values.push(value.map(storable)),
-            (Column::Bytes(values), Value::Bytes(value)) => values.push(value.map(Cow::into_owned)),
-            (Column::Bytes(values), Value::Id(value)) => values.push(value.map(|id| id.to_vec())),
-            (Column::Ints(_) | Column::Texts(_) | Column::Bytes(_), _) => {
+            (Column::Bytes(values), Value::Bytes(value)) => values.push(value),
+            (Column::Ids(values), Value::Id(value)) => values.push(value),
+            (Column::Ints(_) | Column::Texts(_) | Column::Bytes(_) | Column::Ids(_), _) => {
                 return Err(DbError::Other("a column has values of two kinds".into()));
             }
         }
@@ -42,18 +44,18 @@ impl Column {
         match self {
             Column::Ints(_) => "bigint[]",
             Column::Texts(_) => "text[]",
-            Column::Bytes(_) => "bytea[]",
+            Column::Bytes(_) | Column::Ids(_) => "bytea[]",
         }
     }
 }
 
-impl Columns {
+impl<'a> Columns<'a> {
     /// Turns rows into columns; `None`: there are no rows.
-    pub(in crate::ledger) fn of<'a, R>(rows: impl Iterator<Item = R>) -> Result<Option<Columns>, DbError>
+    pub(in crate::ledger) fn of<R>(rows: impl Iterator<Item = R>) -> Result<Option<Self>, DbError>
     where
         R: IntoIterator<Item = Value<'a>>,
     {
-        let mut columns: Option<Vec<Column>> = None;
+        let mut columns: Option<Vec<Column<'a>>> = None;
         for row in rows {
             let columns = columns.get_or_insert_default();
             for (place, value) in row.into_iter().enumerate() {
@@ -81,7 +83,11 @@ impl Columns {
             let added = match column {
                 Column::Ints(values) => arguments.add(values),
                 Column::Texts(values) => arguments.add(values),
-                Column::Bytes(values) => arguments.add(values),
+                Column::Bytes(values) => {
+                    let values: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+                    arguments.add(values)
+                }
+                Column::Ids(values) => arguments.add(values),
             };
             added.map_err(unbound)?;
         }

@@ -67,7 +67,7 @@ pub(in crate::ledger) const LEFT_BEHIND: &str = of_owners!("SELECT COUNT(*) FROM
 const NOW: &str = "SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint";
 /// Only one that has not ended: an end is never taken back.
 const RENEW: &str = "UPDATE hosts SET lease_until_ms = ?2 WHERE epoch = ?1 AND ended_ms IS NULL RETURNING epoch";
-/// A host that renews right now holds its row, and is passed over.
+/// A host holds its row for as long as a transaction of it is under way, and is passed over until then.
 const END_EXPIRED: &str = "UPDATE hosts SET ended_ms = ?1 WHERE epoch IN (
       SELECT epoch FROM hosts WHERE ended_ms IS NULL AND lease_until_ms < ?1 FOR UPDATE SKIP LOCKED)
     RETURNING epoch, name";

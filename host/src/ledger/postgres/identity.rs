@@ -2,7 +2,7 @@
 //! back, or a copy that lagged may have taken its place: what this process holds in memory is then of a ledger that is no more.
 
 use super::{Sql, Value, query};
-use crate::ledger::database::{DbError, Expected, Mark};
+use crate::ledger::database::{DbError, Expected};
 use crate::ledger::rows::Row;
 use crate::ledger::witness::Server;
 use sqlx::PgConnection;
@@ -34,11 +34,7 @@ fn told(asked: Result<Vec<Row>, DbError>) -> Result<Option<Row>, DbError> {
 ///
 /// # Errors
 /// [`DbError::Io`]: the process must end, and the next start compares anew and says what follows.
-pub(super) async fn check(
-    connection: &mut PgConnection,
-    expected: &Expected,
-    mark: Option<Mark>,
-) -> Result<(), DbError> {
+pub(super) async fn check(connection: &mut PgConnection, expected: &Expected) -> Result<(), DbError> {
     const HELD: &str = "SELECT installation.id, hosts.started_ms, COALESCE(hosts.position, 0)
         FROM installation LEFT JOIN hosts ON hosts.epoch = ?1";
     let (start, vouched) = (expected.lease.start(), expected.lease.vouched());
@@ -50,29 +46,13 @@ pub(super) async fn check(
         })
     });
     match held {
-        Some(Ok((installation, _, _))) if installation != expected.installation => {
-            return Err(DbError::Io(format!(
-                "the database is now that of another installation ({installation}, and not {})",
-                expected.installation
-            )));
-        }
-        Some(Ok((_, Some(started_ms), position))) if started_ms == start.started_ms && position >= vouched => {}
-        Some(_) | None => return Err(forgotten()),
+        Some(Ok((installation, _, _))) if installation != expected.installation => Err(DbError::Io(format!(
+            "the database is now that of another installation ({installation}, and not {})",
+            expected.installation
+        ))),
+        Some(Ok((_, Some(started_ms), position))) if started_ms == start.started_ms && position >= vouched => Ok(()),
+        Some(_) | None => Err(forgotten()),
     }
-    match mark {
-        Some(mark) if !is_there(connection, mark).await? => Err(forgotten()),
-        Some(_) | None => Ok(()),
-    }
-}
-
-async fn is_there(connection: &mut PgConnection, mark: Mark) -> Result<bool, DbError> {
-    const RUN: &str = "SELECT id FROM runs WHERE id = ?1";
-    const STEP: &str = "SELECT id FROM steps WHERE id = ?1 AND version >= ?2";
-    let (sql, values) = match mark {
-        Mark::Run(run) => (RUN, vec![Value::id(run)]),
-        Mark::Step(step, version) => (STEP, vec![Value::id(step), Value::int(version)]),
-    };
-    Ok(!asked(query(connection, &Sql::Fixed(sql), values).await)?.is_empty())
 }
 
 /// A database without our tables is not ours; one that is gone can be asked later.

@@ -27,11 +27,9 @@ impl Readers {
     }
 
     pub(in crate::ledger) async fn snapshot(&self) -> Result<Snapshot, DbError> {
-        let begun = self
-            .0
-            .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            .await;
-        Ok(Snapshot(begun.map_err(db_error)?))
+        let begun = self.0.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        // It holds all that it takes to connect, and would make every future large that may once read.
+        Box::pin(begun).await.map(Snapshot).map_err(db_error)
     }
 
     pub(in crate::ledger) async fn close(&self) {

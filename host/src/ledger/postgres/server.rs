@@ -43,11 +43,6 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<bool, DbError
         return Err(DbError::Other("the server does not tell its settings".into()));
     };
     refuse(&said).map_err(DbError::Unwritable)?;
-    if said.synchronous_standbys.is_empty() {
-        tracing::warn!(
-            "the database has no synchronous standby: a failover to another server can lose work that was acknowledged"
-        );
-    }
     Ok(!said.synchronous_standbys.is_empty())
 }
 

@@ -59,7 +59,7 @@ impl Side {
         text: &'static str,
         values: Vec<Value<'_>>,
     ) -> Result<Vec<Row>, DbError> {
-        let mut connection = self.pool.acquire().await.map_err(db_error)?;
+        let mut connection = Box::pin(self.pool.acquire()).await.map_err(db_error)?;
         let sql = Sql::Fixed(text);
         let asked = query(&mut connection, &sql, values);
         match tokio::time::timeout(STATEMENT_MAX, asked).await {
@@ -91,7 +91,7 @@ impl Side {
     }
 
     async fn hear(&self, tell: &mpsc::Sender<News>, seen: &mut Option<Counted>) -> Result<(), DbError> {
-        let mut listener = PgListener::connect_with(&self.pool).await.map_err(db_error)?;
+        let mut listener = Box::pin(PgListener::connect_with(&self.pool)).await.map_err(db_error)?;
         listener.eager_reconnect(false);
         listener.listen(CHANNEL).await.map_err(db_error)?;
         loop {

@@ -2,9 +2,10 @@
 
 use super::identity;
 use super::server::{self, Session};
-use super::{Columns, Sql, Value, db_error, query};
+use super::{Columns, Sql, Value, db_error, query, translated};
 use crate::clock;
-use crate::ledger::database::{DbError, Expected, Mark};
+use crate::ledger::database::{DbError, Expected};
+use crate::ledger::lease::LeaseTerm;
 use crate::ledger::rows::Row;
 use crate::ledger::vouch::Told;
 use crate::ledger::witness::Server;
@@ -14,6 +15,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 /// How long one try to connect may take.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
@@ -22,15 +24,25 @@ const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_LONGEST: Duration = Duration::from_secs(2);
 /// A server that takes longer for one statement is as good as away.
 const STATEMENT_MAX: Duration = Duration::from_secs(15);
+/// Tables grow faster than the server looks at them. From what it believes of one that was empty a moment ago it would read the whole
+/// of it for each group, so rows are found by their keys, wherever there is a key, whatever it believes.
+const PLANS: [(&str, &str); 3] = [
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+];
+/// For how long, at most, a session may stand still between two statements of a transaction, and never longer than a lease: what a host
+/// that is stopped there has locked, its own epoch first, would be kept from those who take its work over.
+const IDLE_WITHIN_MS_MAX: u64 = 10_000;
 /// How often the locks are asked for at a start: the process before may just be closing.
 const LOCK_TRIES_MAX: u32 = 20;
-/// What was committed longer ago than this is known by the position alone: its row may have been removed since.
-const MARKED_MAX: Duration = Duration::from_secs(600);
 
 /// See the module's words.
 pub(in crate::ledger) struct WriterConnection {
     options: PgConnectOptions,
     host: Id,
+    /// On which connections are made: the one of the thread that uses them.
+    runtime: Handle,
     /// `None`: lost.
     connection: Option<PgConnection>,
     /// The session of the connection, or of the one before.
@@ -38,8 +50,8 @@ pub(in crate::ledger) struct WriterConnection {
     server: Server,
     /// What another connection must find; `None`: not known yet.
     expected: Option<Expected>,
-    /// Of the last commit, and when that was.
-    mark: Option<(Mark, u64)>,
+    /// Whether the session knows the statement by which a transaction says of itself what it is.
+    is_prepared: bool,
     /// Whether a transaction is under way.
     is_within: bool,
     pause: Duration,
@@ -51,20 +63,29 @@ pub(in crate::ledger) struct WriterConnection {
 }
 
 impl WriterConnection {
-    pub(super) async fn open(options: PgConnectOptions, host: Id) -> Result<Self, String> {
+    pub(super) async fn open(
+        options: PgConnectOptions,
+        host: Id,
+        lease: LeaseTerm,
+        runtime: &Handle,
+    ) -> Result<Self, String> {
+        let idle_ms = lease.ms.min(IDLE_WITHIN_MS_MAX);
+        let idle = ("idle_in_transaction_session_timeout", format!("{idle_ms}ms"));
         let mut writer = WriterConnection {
-            options,
+            options: options.options(PLANS).options([idle]),
             host,
+            runtime: runtime.clone(),
             connection: None,
             session: None,
             server: Server::default(),
             expected: None,
-            mark: None,
+            is_prepared: false,
             is_within: false,
             pause: PAUSE_FIRST,
             not_before_ns: 0,
             is_away: Arc::default(),
-            has_standby: false,
+            // Until it is known, so that its lack is told.
+            has_standby: true,
         };
         writer.connection().await.map_err(|error| error.to_string())?;
         Ok(writer)
@@ -84,11 +105,6 @@ impl WriterConnection {
         self.expected = Some(expected);
     }
 
-    /// Something was committed.
-    pub(in crate::ledger) fn committed(&mut self, mark: Mark) {
-        self.mark = Some((mark, clock::monotonic_ns()));
-    }
-
     /// Who the server is, as of the last connection.
     pub(in crate::ledger) fn server(&self) -> Server {
         self.server.clone()
@@ -98,10 +114,7 @@ impl WriterConnection {
     async fn remembers(&self, connection: &mut PgConnection) -> Result<Server, DbError> {
         let server = identity::server(connection).await?;
         if let Some(expected) = &self.expected {
-            let since_ns = u64::try_from(MARKED_MAX.as_nanos()).unwrap_or(u64::MAX);
-            let is_fresh = |at_ns: u64| clock::monotonic_ns().saturating_sub(at_ns) < since_ns;
-            let mark = self.mark.filter(|(_, at_ns)| is_fresh(*at_ns)).map(|(mark, _)| mark);
-            identity::check(connection, expected, mark).await?;
+            identity::check(connection, expected).await?;
             if server.is_other_than(&self.server) {
                 tracing::info!(
                     ?server,
@@ -114,8 +127,17 @@ impl WriterConnection {
 
     async fn connect(&mut self) -> Result<(PgConnection, Session, Server), DbError> {
         let connecting = async {
-            let mut connection = self.options.connect().await.map_err(db_error)?;
-            self.has_standby = server::check(&mut connection).await?;
+            let options = self.options.clone();
+            let made = self.runtime.spawn(async move { options.connect().await });
+            let made = made.await.map_err(|error| DbError::Other(error.to_string()))?;
+            let mut connection = made.map_err(db_error)?;
+            let has_standby = server::check(&mut connection).await?;
+            if !has_standby && std::mem::replace(&mut self.has_standby, has_standby) {
+                tracing::warn!(
+                    "the database has no synchronous standby: a failover to another server can lose work that was acknowledged"
+                );
+            }
+            self.has_standby = has_standby;
             if let Some(before) = &self.session {
                 // The server may not have noticed yet that it is gone, and would keep its lock and its transaction for it.
                 before.end(&mut connection).await?;
@@ -153,6 +175,7 @@ impl WriterConnection {
                         tracing::info!("the database is there again");
                     }
                     self.connection = Some(connection);
+                    self.is_prepared = false;
                     self.pause = PAUSE_FIRST;
                     self.is_away.store(false, Ordering::Relaxed);
                 }
@@ -196,15 +219,41 @@ impl WriterConnection {
         done
     }
 
-    pub(in crate::ledger) async fn begin(&mut self) -> Result<(), DbError> {
+    /// `told`: what the transaction says of itself, by which it can be known later whether it is there. Both in one journey.
+    pub(in crate::ledger) async fn begin(&mut self, told: Option<Told>) -> Result<(), DbError> {
+        let text = match told {
+            Some(told) => {
+                let [position, at_ms, epoch] = told.values();
+                format!("BEGIN; EXECUTE told ({position}, {at_ms}, {epoch})")
+            }
+            None => "BEGIN".to_owned(),
+        };
+        self.connection().await?;
+        if told.is_some() && !self.is_prepared {
+            self.prepare().await?;
+        }
         let connection = self.connection().await?;
-        let begun = in_time(sqlx::raw_sql("BEGIN").execute(connection)).await;
-        self.noted(begun)?;
+        let begun = in_time(sqlx::raw_sql(AssertSqlSafe(text)).execute(connection)).await;
         self.is_within = true;
+        if let Err(error) = self.noted(begun) {
+            self.rollback().await?;
+            return Err(error);
+        }
         Ok(())
     }
 
-    /// `told`: what the transaction has written about itself, by which it can be told later whether it is there.
+    /// What each transaction says of itself takes neither a journey nor a plan then.
+    async fn prepare(&mut self) -> Result<(), DbError> {
+        let told = translated(Told::STATEMENT);
+        let prepare = format!("PREPARE told (bigint, bigint, bigint) AS {told}");
+        let connection = self.connection().await?;
+        let prepared = in_time(sqlx::raw_sql(AssertSqlSafe(prepare)).execute(connection)).await;
+        self.noted(prepared)?;
+        self.is_prepared = true;
+        Ok(())
+    }
+
+    /// `told`: what it began with.
     pub(in crate::ledger) async fn commit(&mut self, told: Option<Told>) -> Result<(), DbError> {
         // However that ends, nothing of it is left to undo.
         self.is_within = false;
@@ -216,7 +265,7 @@ impl WriterConnection {
     }
 
     /// What became of a COMMIT whose answer was lost. Nobody is told anything before the database has said it. It is asked for
-    /// what only that transaction can have written: the number of one that a server lost in a crash is given again. Whoever
+    /// what only that transaction can have said: the number of one that a server lost in a crash is given again. Whoever
     /// has the locks of this host knows that the session before, and what it was about to commit, has come to its end.
     async fn fate(&mut self, told: Told) -> Result<(), DbError> {
         const FATE: &str = "SELECT COALESCE(MAX(position), 0) FROM hosts WHERE epoch = ?1 AND started_ms = ?2";
@@ -286,7 +335,7 @@ impl WriterConnection {
     }
 
     /// Runs a statement over many rows.
-    pub(in crate::ledger) async fn query_all(&mut self, text: &str, columns: Columns) -> Result<Vec<Row>, DbError> {
+    pub(in crate::ledger) async fn query_all(&mut self, text: &str, columns: Columns<'_>) -> Result<Vec<Row>, DbError> {
         let connection = self.connection.as_mut().ok_or_else(lost)?;
         let query = sqlx::query_with(AssertSqlSafe(text.to_owned()), columns.arguments()?);
         let rows = in_time(query.fetch_all(connection)).await;

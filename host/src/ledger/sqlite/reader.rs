@@ -31,7 +31,8 @@ impl Readers {
     }
 
     pub(in crate::ledger) async fn snapshot(&self) -> Result<Snapshot, DbError> {
-        self.0.begin().await.map(Snapshot).map_err(db_error)
+        // Large, and part of every future that may once read.
+        Box::pin(self.0.begin()).await.map(Snapshot).map_err(db_error)
     }
 
     pub(in crate::ledger) async fn close(&self) {

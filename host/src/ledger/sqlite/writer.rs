@@ -2,6 +2,7 @@
 
 use super::{BUSY_MAX, DbError, STATEMENTS_MAX, Sql, Value};
 use crate::ledger::rows::{Cell, Row};
+use crate::ledger::vouch::Told;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ToSql};
 use std::path::Path;
@@ -27,8 +28,15 @@ impl WriterConnection {
     }
 
     /// The write lock is taken at once, so that no statement in between can find the ledger busy.
-    pub(in crate::ledger) fn begin(&mut self) -> Result<(), DbError> {
-        self.change("BEGIN IMMEDIATE", &[]).map(drop)
+    pub(in crate::ledger) fn begin(&mut self, told: Option<Told>) -> Result<(), DbError> {
+        self.change("BEGIN IMMEDIATE", &[])?;
+        match told {
+            Some(told) => {
+                let said = self.change(Told::STATEMENT, &told.values().map(Value::int));
+                said.map(drop).inspect_err(|_| drop(self.rollback()))
+            }
+            None => Ok(()),
+        }
     }
 
     pub(in crate::ledger) fn commit(&mut self) -> Result<(), DbError> {

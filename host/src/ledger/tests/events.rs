@@ -10,6 +10,7 @@ on_both! {
     another_content_under_a_used_key_is_kept_for_a_person,
     a_fingerprint_that_covers_nothing_makes_no_conflict,
     the_same_signed_bytes_under_another_key_are_the_same_event,
+    whatever_comes_again_together_is_counted_each_time,
     what_was_accepted_survives_a_host_that_never_closed,
     runs_are_listed_newest_first_in_pages,
 }
@@ -203,6 +204,36 @@ async fn the_same_signed_bytes_under_another_key_are_the_same_event(house: House
         house.ledger.accept(other).await.unwrap(),
         Accepted::New { .. }
     ));
+}
+
+async fn whatever_comes_again_together_is_counted_each_time(house: House) {
+    let signed = |key: &str, digest| NewEvent {
+        signed_digest: Some([digest; 32]),
+        ..house.event(key)
+    };
+    let Accepted::New { run, .. } = house.ledger.accept(signed("A-1", 1)).await.unwrap() else {
+        panic!()
+    };
+    house.run("A-2").await;
+    // Once by the key and once by the bytes, in one group: two rows of it are about one run.
+    let again = [
+        house.event("A-1"),
+        signed("B-1", 1),
+        house.event("A-2"),
+        house.event("A-3"),
+        house.event("A-1"),
+        signed("B-2", 1),
+    ];
+    let verdicts = futures::future::join_all(again.map(|event| house.ledger.accept(event))).await;
+    let new = |verdict: &Result<Accepted>| matches!(verdict.as_ref().unwrap(), Accepted::New { .. });
+    assert_eq!(
+        verdicts.iter().map(new).collect::<Vec<_>>(),
+        [false, false, false, true, false, false]
+    );
+    let detail = house.ledger.run_show(run).await.unwrap().unwrap();
+    assert_eq!((detail.run.duplicates, detail.deliveries.len()), (4, 5));
+    let counts = house.ledger.counts().await.unwrap();
+    assert_eq!((counts.events, counts.duplicates), (8, 5));
 }
 
 async fn what_was_accepted_survives_a_host_that_never_closed(house: House) {

@@ -262,6 +262,23 @@ async fn a_database_that_was_set_back_while_it_was_away_ends_the_process() {
 }
 
 #[tokio::test]
+async fn a_database_without_our_tables_is_not_the_ledger() {
+    let url = oncegate_test_database::new_database().await;
+    let wire = Wire::to(&url);
+    let house = house_on(wire.address().parse().unwrap()).await;
+    house.run("A-1").await;
+    wire.set(Fault::Cut);
+    let mut connection = oncegate_test_database::connection(&url).await;
+    let anew = "DROP SCHEMA public CASCADE; CREATE SCHEMA public";
+    sqlx::raw_sql(anew).execute(&mut connection).await.unwrap();
+    wire.set(Fault::None);
+    let refused = house.ledger.accept(house.event("A-2")).await.unwrap_err();
+    assert!(refused.is_unavailable(), "{refused}");
+    let why = house.ledger.failed().await;
+    assert!(why.contains("set back"), "{why}");
+}
+
+#[tokio::test]
 async fn a_commit_of_a_moment_ago_is_missed_although_nobody_has_written_it_down() {
     let url = oncegate_test_database::new_database().await;
     let wire = Wire::to(&url);
@@ -269,9 +286,10 @@ async fn a_commit_of_a_moment_ago_is_missed_although_nobody_has_written_it_down(
     let (run, steps) = house.run("A-1").await;
     house.ledger.intend(house.intent(run, steps[0], 0, 1)).await.unwrap();
     wire.set(Fault::Cut);
-    // Only the intent is lost, as on a copy that lagged by an instant.
+    // Only the last commit is lost, as on a copy that lagged by an instant: the intent, and what that commit said of itself.
     let mut connection = oncegate_test_database::connection(&url).await;
-    let back = "DELETE FROM attempts; UPDATE steps SET version = 0, last_number = 0";
+    let back =
+        "DELETE FROM attempts; UPDATE steps SET version = 0, last_number = 0; UPDATE hosts SET position = position - 1";
     sqlx::raw_sql(back).execute(&mut connection).await.unwrap();
     wire.set(Fault::None);
     let refused = house.ledger.accept(house.event("A-2")).await.unwrap_err();

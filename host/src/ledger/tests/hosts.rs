@@ -1,6 +1,7 @@
 //! Several hosts on one database: leases, ends, claims, and who may write what.
 
 use super::*;
+use crate::ledger::database::Value;
 use crate::ledger::hosts::Starting;
 use crate::ledger::rows::Row;
 use oncegate_test_database::new_database;
@@ -210,6 +211,33 @@ async fn a_run_that_somebody_writes_right_now_is_left_for_later() {
     assert_ne!(b.step(run, 0).await.epoch, b.ledger.epoch());
     writing.rollback().await.unwrap();
     assert_eq!(b.ledger.take_over(vec![run]).await.unwrap(), [run]);
+}
+
+#[tokio::test]
+async fn a_host_that_stops_within_a_transaction_keeps_nothing_from_the_others() {
+    let a = first().await;
+    let b = another(&a).await;
+    let (run, _) = a.run("A-1").await;
+    let lost = a.ledger.epoch();
+    let touch = "UPDATE steps SET due_ms = due_ms WHERE run_id = ?1";
+    let stopped = a.ledger.rare(move |mut conn| {
+        Box::pin(async move {
+            conn.query(touch, vec![Value::id(run)]).await?;
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            Ok(())
+        })
+    });
+    let taken = async {
+        while !ended(&b).await.contains(&lost) || b.ledger.take_over(vec![run]).await.unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let taken = async { tokio::time::timeout(Duration::from_secs(25), taken).await };
+    tokio::select! {
+        taken = taken => taken.expect("what it has locked is free again"),
+        written = stopped => panic!("{written:?} before it could go on"),
+    }
+    assert_eq!(b.step(run, 0).await.epoch, b.ledger.epoch());
 }
 
 #[tokio::test]

@@ -55,7 +55,7 @@ async fn every_statement_of_the_hot_path_uses_an_index() {
     for (sql, expected) in [
         (a::FIND_SIGNED.sql(), ["USING INDEX events_signed"].as_slice()),
         (a::FIND_KEY.sql(), &["SEARCH runs"]),
-        (a::COUNT_DUPLICATE.sql(), &["SEARCH runs"]),
+        (a::COUNT_DUPLICATES.sql(), &["SEARCH runs"]),
         (a::INSERT_RUN.sql(), &[]),
         (a::INSERT_EVENT.sql(), &[]),
         (a::INSERT_STEP.sql(), &[]),

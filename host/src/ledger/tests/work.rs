@@ -392,13 +392,18 @@ async fn commands_that_come_together_share_a_commit(house: House) {
 }
 
 async fn one_failing_command_fails_alone(house: House) {
-    let mut bad = house.event("bad");
-    bad.flow_id = bad.steps.iter().map(|_| new_id(0)).next().unwrap(); // there is no such flow
+    let first = house.event("first");
+    // Another event under the id of one that is there.
+    let bad = NewEvent {
+        id: first.id,
+        ..house.event("bad")
+    };
+    house.ledger.accept(first).await.unwrap();
     let good: Vec<_> = (0..20).map(|number| house.event(&format!("A-{number}"))).collect();
     let good = futures::future::join_all(good.into_iter().map(|event| house.ledger.accept(event)));
     let (good, bad) = tokio::join!(good, house.ledger.accept(bad));
     assert!(matches!(bad.unwrap_err(), LedgerError::Invalid { .. }));
     assert!(good.iter().all(|verdict| matches!(verdict, Ok(Accepted::New { .. }))));
-    assert_eq!(house.ledger.counts().await.unwrap().events, 20);
+    assert_eq!(house.ledger.counts().await.unwrap().events, 21);
     assert!(house.ledger.writer_counts().rollbacks >= 1);
 }
