@@ -206,4 +206,11 @@ async fn killed_while_it_asks_what_a_401_is_about_nothing_is_in_doubt() {
     assert_eq!(host.client.post(&format!("{path}/cancel"), &why).await.status, 200);
     assert_eq!(host.settled("A-1").await["state"], "cancelled");
     assert_eq!(destination.effects_total(), 0);
+    if !oncegate_test_database::is_asked_for() {
+        assert_eq!(
+            destination.writes_of("chat"),
+            1,
+            "a host that is alone remembers what its step waits for"
+        );
+    }
 }

@@ -11,6 +11,7 @@ on_both! {
     a_fingerprint_that_covers_nothing_makes_no_conflict,
     the_same_signed_bytes_under_another_key_are_the_same_event,
     whatever_comes_again_together_is_counted_each_time,
+    one_failing_command_fails_alone,
     what_was_accepted_survives_a_host_that_never_closed,
     runs_are_listed_newest_first_in_pages,
 }
@@ -234,6 +235,23 @@ async fn whatever_comes_again_together_is_counted_each_time(house: House) {
     assert_eq!((detail.run.duplicates, detail.deliveries.len()), (4, 5));
     let counts = house.ledger.counts().await.unwrap();
     assert_eq!((counts.events, counts.duplicates), (8, 5));
+}
+
+async fn one_failing_command_fails_alone(house: House) {
+    let first = house.event("first");
+    // Another event under the id of one that is there.
+    let bad = NewEvent {
+        id: first.id,
+        ..house.event("bad")
+    };
+    house.ledger.accept(first).await.unwrap();
+    let good: Vec<_> = (0..20).map(|number| house.event(&format!("A-{number}"))).collect();
+    let good = futures::future::join_all(good.into_iter().map(|event| house.ledger.accept(event)));
+    let (good, bad) = tokio::join!(good, house.ledger.accept(bad));
+    assert!(matches!(bad.unwrap_err(), LedgerError::Invalid { .. }));
+    assert!(good.iter().all(|verdict| matches!(verdict, Ok(Accepted::New { .. }))));
+    assert_eq!(house.ledger.counts().await.unwrap().events, 21);
+    assert!(house.ledger.writer_counts().rollbacks >= 1);
 }
 
 async fn what_was_accepted_survives_a_host_that_never_closed(house: House) {

@@ -15,7 +15,6 @@ on_both! {
     a_step_that_waits_says_what_its_connection_waits_for,
     a_step_under_way_is_never_without_a_due_time,
     commands_that_come_together_share_a_commit,
-    one_failing_command_fails_alone,
 }
 
 async fn an_intent_is_recorded_before_it_may_send(house: House) {
@@ -389,21 +388,4 @@ async fn commands_that_come_together_share_a_commit(house: House) {
     // And one alone waits for nobody.
     house.run("B-1").await;
     assert_eq!(house.ledger.writer_counts().commits - after.commits, 1);
-}
-
-async fn one_failing_command_fails_alone(house: House) {
-    let first = house.event("first");
-    // Another event under the id of one that is there.
-    let bad = NewEvent {
-        id: first.id,
-        ..house.event("bad")
-    };
-    house.ledger.accept(first).await.unwrap();
-    let good: Vec<_> = (0..20).map(|number| house.event(&format!("A-{number}"))).collect();
-    let good = futures::future::join_all(good.into_iter().map(|event| house.ledger.accept(event)));
-    let (good, bad) = tokio::join!(good, house.ledger.accept(bad));
-    assert!(matches!(bad.unwrap_err(), LedgerError::Invalid { .. }));
-    assert!(good.iter().all(|verdict| matches!(verdict, Ok(Accepted::New { .. }))));
-    assert_eq!(house.ledger.counts().await.unwrap().events, 21);
-    assert!(house.ledger.writer_counts().rollbacks >= 1);
 }
