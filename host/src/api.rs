@@ -8,6 +8,7 @@ mod guard;
 mod health;
 mod installation;
 mod memory;
+mod metrics;
 mod pauses;
 mod review;
 mod runs;
@@ -50,6 +51,7 @@ pub struct Api {
 
 /// The routes of the API. Whoever serves them must provide the peer's address to nobody: the token decides.
 pub fn router(api: Arc<Api>) -> Router {
+    let admitted = middleware::from_fn_with_state(Arc::clone(&api), guard::admit);
     let guarded = Router::new()
         .route("/runs", get(runs::list))
         .route("/runs/{id}", get(runs::show))
@@ -80,9 +82,10 @@ pub fn router(api: Arc<Api>) -> Router {
             )
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(Arc::clone(&api), guard::admit));
+        .layer(admitted.clone());
     Router::new()
         .nest("/api/v1", guarded)
+        .route("/metrics", get(metrics::show).layer(admitted))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(health::ready))
         .with_state(api)

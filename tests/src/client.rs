@@ -84,6 +84,18 @@ impl Client {
         self.api("POST", "apply", &body).await.unwrap()
     }
 
+    /// What the host counts, as text, as whoever watches many hosts asks for it.
+    ///
+    /// # Panics
+    /// The answer is not 200.
+    pub async fn metrics(&self) -> String {
+        let bearer = format!("Bearer {}", self.token);
+        let answer = request(self.address, "GET", "/metrics", &[("authorization", &bearer)], b"").await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.text
+    }
+
     async fn api(&self, method: &str, path: &str, body: &Value) -> io::Result<Answer> {
         let bearer = format!("Bearer {}", self.token);
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];

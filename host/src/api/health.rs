@@ -31,7 +31,7 @@ pub(super) async fn ready(State(api): State<Arc<Api>>) -> Result<String, Problem
 }
 
 /// Whether each COMMIT waits for a second server; `None`: the ledger is not on a server.
-fn has_synchronous_standby(api: &Api) -> Option<bool> {
+pub(super) fn has_synchronous_standby(api: &Api) -> Option<bool> {
     api.ledger
         .neighbours()
         .map(crate::ledger::Neighbours::has_synchronous_standby)

@@ -62,6 +62,16 @@ async fn steps_of_a_paused_connection_wait_over_a_restart_and_go_on_at_once_when
     );
     let ready = request(host.client.address, "GET", "/readyz", &[], b"").await.unwrap();
     assert!(ready.text.contains("but 1 connection is paused"), "{ready:?}");
+    let metrics = host.client.metrics().await;
+    for line in [
+        "oncegate_connections{state=\"paused\"} 1\n",
+        "oncegate_events_total 6\n",
+        "oncegate_runs{state=\"waiting\"} 6\n",
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+    let stranger = request(host.client.address, "GET", "/metrics", &[], b"").await.unwrap();
+    assert_eq!(stranger.status, 401, "{stranger:?}");
     assert_eq!(destination.count("chat").requests, 0);
 
     // No time passes: who waits is called, and does not wait for the moment until which it would.

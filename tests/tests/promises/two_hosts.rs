@@ -244,6 +244,11 @@ async fn each_host_has_a_token_of_its_own_and_both_say_that_there_is_no_second_s
         assert_eq!(ready.status, 200);
         assert!(ready.text.contains("no synchronous standby"), "{ready:?}");
         assert_eq!(host.client.get("counts").await["synchronous_standby"], false);
+        let metrics = host.client.metrics().await;
+        assert!(
+            metrics.contains("\noncegate_ledger_synchronous_standby 0\n"),
+            "{metrics}"
+        );
     }
 }
 
