@@ -15,7 +15,7 @@ use super::engine::{Inner, Runtime};
 use super::guest::Guest;
 use super::limiter::Limiter;
 use super::log::{LogBudget, fit};
-use super::meter::CpuMeter;
+use super::meter::{CpuMeter, Tick};
 use super::outcome::{Call, GuestDoubt, LookupReturn, PerformReturn, Stop};
 use super::wasi::Wasi;
 
@@ -107,15 +107,14 @@ impl Inner {
         store.set_hostcall_fuel(limits.hostcall_bytes_max);
         store.set_max_component_handles(limits.handles_max);
 
-        let meter = Arc::new(CpuMeter::new(pool.limits.cpu_ms_max));
+        let meter = Arc::new(pool.ticker.meter(pool.limits.cpu_ms_max));
         let watched = meter.clone();
         store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(move |_| {
-            if watched.spent() {
-                return Err(CpuSpent.into());
-            }
-            // A turn is over: the others on this thread come first, among them the timer of the wall clock.
-            Ok(UpdateDeadline::Yield(1))
+        store.epoch_deadline_callback(move |_| match watched.tick() {
+            Tick::Before => Ok(UpdateDeadline::Continue(1)),
+            // The others on this thread come first, among them the timer of the wall clock.
+            Tick::Over => Ok(UpdateDeadline::Yield(1)),
+            Tick::Spent => Err(CpuSpent.into()),
         });
         (store, meter)
     }
