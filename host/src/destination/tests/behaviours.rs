@@ -198,8 +198,12 @@ async fn a_connection_can_be_reset_before_any_effect() {
 async fn a_reset_at_half_stops_a_client_that_is_still_writing() {
     let destination = crm(Behaviour::reset_after_half()).await;
     let large = format!("{{\"pad\":\"{}\"}}", "x".repeat(12 * 1024 * 1024));
+    let request = post("/contacts", "k1", &large);
+    // Some systems take in all of it before anybody reads: the client still has something to write when the reset has come.
+    let (most, rest) = request.split_at(request.len() - BODY.len());
     let mut raw = Raw::connect(destination.address("crm")).await;
-    assert!(!raw.write(&post("/contacts", "k1", &large)).await);
+    assert!(!raw.write(most).await || raw.read(LONG_MS).await.1 == Left::Reset);
+    assert!(!raw.write(rest).await);
     let seen = &destination.requests()[0];
     assert_eq!((seen.body.len(), seen.whole), (large.len() / 2, false));
 }
