@@ -81,6 +81,7 @@ pub use postgres::{STORED_KEY, Scratch, store_history};
 pub use read::*;
 pub use read_list::RUNS_SEARCHED_MAX;
 pub use read_page::RUNS_PER_PAGE;
+pub use read_runs::DUPLICATES_COUNTED_MAX;
 pub use space::Room;
 pub use write::*;
 
@@ -312,14 +313,7 @@ impl Ledger {
         self.inner.store.look()?;
         self.inner.lease.must_hold()?;
         let accept = Box::new(Accept::new(event));
-        let mut accepted = self.send(|reply| Command::Accept(accept, reply)).await?;
-        if let Accepted::Duplicate { run, state, result } = &mut accepted
-            && rows::run_is_final(*state)
-        {
-            let found = self.run_result(*run).await?.filter(|found| found.erased_ms.is_none());
-            *result = found.map(|found| found.outputs);
-        }
-        Ok(accepted)
+        self.send(|reply| Command::Accept(accept, reply)).await
     }
 
     /// Records the intent to send. Only what it returns can send.

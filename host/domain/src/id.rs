@@ -42,12 +42,13 @@ impl Id {
 
 impl std::fmt::Display for Id {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let bits = u128::from_be_bytes(self.0);
-        for place in (0..26).rev() {
-            let digit = ((bits >> (5 * place)) & 31) as usize;
-            write!(f, "{}", char::from(ALPHABET[digit]))?;
+        let mut bits = u128::from_be_bytes(self.0);
+        let mut text = [0; 26];
+        for digit in text.iter_mut().rev() {
+            *digit = ALPHABET[(bits & 31) as usize];
+            bits >>= 5;
         }
-        Ok(())
+        f.write_str(str::from_utf8(&text).map_err(|_| std::fmt::Error)?)
     }
 }
 

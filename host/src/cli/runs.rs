@@ -3,6 +3,7 @@
 use super::client::{Client, query};
 use super::terminal::{escape, say, short, table};
 use super::{Listing, Place, print, text};
+use crate::ledger::DUPLICATES_COUNTED_MAX;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -147,9 +148,11 @@ pub fn story(run: &Value) -> String {
         escape(text(event, "verified_by")),
     );
     told += &format!("  came in  {} by {}, verified by {}\n", came.0, came.1, came.2);
-    if run["duplicates"].as_u64().is_some_and(|count| count > 0) {
-        told += &format!("  again    {} times, not executed\n", run["duplicates"]);
-    }
+    told += &match run["duplicates"].as_u64().unwrap_or_default() {
+        0 => String::new(),
+        DUPLICATES_COUNTED_MAX => format!("  again    {DUPLICATES_COUNTED_MAX} times or more, not executed\n"),
+        count => format!("  again    {count} times, not executed\n"),
+    };
     told += &format!("  state    {}\n", field("state"));
     if let Some(erased_at) = run["erased_at"].as_str() {
         told += &format!("  erased   on {}: payloads, answers, attempts\n", escape(erased_at));

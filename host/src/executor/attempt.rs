@@ -107,7 +107,7 @@ pub(super) struct Verdict {
     /// What went wrong, for people.
     pub(super) message: Option<String>,
     /// What later steps read.
-    pub(super) output: Option<Value>,
+    pub(super) output: Option<Arc<Value>>,
 }
 
 pub(super) fn judge(mission: &Mission, sight: &Sight, returned: Result<PerformReturn, Stop>) -> Verdict {
@@ -153,7 +153,7 @@ pub(super) fn judge(mission: &Mission, sight: &Sight, returned: Result<PerformRe
 
 /// The output of a confirmed attempt, or what is wrong with it: then the effect stands, and only the steps that need
 /// the output go to a person.
-pub(super) fn read_output(mission: &Mission, text: Option<&str>) -> (Option<Value>, Option<String>) {
+pub(super) fn read_output(mission: &Mission, text: Option<&str>) -> (Option<Arc<Value>>, Option<String>) {
     let Some(text) = text else { return (None, None) };
     let checked = parse_json(text.as_bytes(), &BodyLimits::default())
         .map_err(|error| error.to_string())
@@ -165,7 +165,7 @@ pub(super) fn read_output(mission: &Mission, text: Option<&str>) -> (Option<Valu
                 .map(|()| output)
         });
     match checked {
-        Ok(output) => (Some(output), None),
+        Ok(output) => (Some(Arc::new(output)), None),
         Err(why) => (
             None,
             Some(format!("done, but what the connector gave out cannot be used: {why}")),
@@ -256,7 +256,7 @@ pub(super) async fn finish(
         Ok(Change {
             events,
             attempt: Some(row),
-            reference: reference(mission, verdict.output.as_ref()),
+            reference: reference(mission, verdict.output.as_deref()),
             last_error: verdict.message.clone(),
             output: verdict.output.clone(),
             input: Some(mission.input.clone()),

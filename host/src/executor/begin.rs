@@ -105,16 +105,17 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
 /// Skips a ready step whose `when` says no; `true`: it was skipped (or went to a person because nobody can tell).
 pub async fn skip_unless_wanted(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> Result<bool, Abandoned> {
     let flow = &cell.facts.flow.flow;
-    let outputs = {
+    let wanted = {
         let steps = cell.steps.lock().await;
         let live = &steps[index];
         let conditional = plan_of(cell, live).is_some_and(|plan| plan.conditional);
         if !conditional || live.role != Role::Do || live.last_number > 0 || live.standing.ready_ms.is_none() {
             return Ok(false);
         }
-        outputs(&steps, flow.steps().len())
+        let outputs = outputs(&steps, flow.steps().len());
+        cell.facts.with_scope(&outputs, |scope| flow.when(index, scope))
     };
-    match cell.facts.with_scope(&outputs, |scope| flow.when(index, scope)) {
+    match wanted {
         Ok(true) => Ok(false),
         Ok(false) => {
             shared

@@ -57,7 +57,7 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
     };
     let message = bad_output.or(said.why).or_else(|| sight.note.clone());
     let row = ledger_row(mission, &sight, &end, message.clone());
-    let found_at = said.reference.or_else(|| reference(mission, output.as_ref()));
+    let found_at = said.reference.or_else(|| reference(mission, output.as_deref()));
     let now = Circumstances {
         now_ms: at_ms,
         overtaken: false,

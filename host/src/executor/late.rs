@@ -30,8 +30,8 @@ pub(super) async fn append(mission: &Mission, sight: &Sight, verdict: &Verdict, 
         evidence: verdict.evidence,
         status: sight.status(),
         outcome: Some(verdict.outcome),
-        output: verdict.output.clone(),
-        reference: reference(mission, verdict.output.as_ref()),
+        output: verdict.output.as_deref().cloned(),
+        reference: reference(mission, verdict.output.as_deref()),
         at_ms: mission.shared.clock.now_ms(),
     };
     let (step, saw) = (mission.step, verdict.evidence.to_string());
@@ -55,7 +55,7 @@ impl Shared {
             return Ok(false);
         };
         let change = Change {
-            output: found.output,
+            output: found.output.map(Arc::new),
             reference: found.reference,
             ..Change::of(Event::LateConfirmation)
         };

@@ -69,7 +69,7 @@ pub struct LiveStep {
     /// The input, as JSON text, once it was rendered for an attempt.
     pub input: Option<String>,
     /// What later steps read.
-    pub output: Option<Value>,
+    pub output: Option<Arc<Value>>,
     /// What went wrong last, for people.
     pub last_error: Option<String>,
 }
@@ -113,7 +113,7 @@ impl From<StoredStep> for LiveStep {
             epoch: step.epoch,
             last_number: step.last_number,
             input: step.input,
-            output: step.output,
+            output: step.output.map(Arc::new),
             last_error: step.last_error,
         }
     }
@@ -191,7 +191,7 @@ impl RunFacts {
     }
 
     /// Calls `f` with what templates may read. `outputs` are those of the flow's steps, by their index.
-    pub fn with_scope<T>(&self, outputs: &[Option<Value>], f: impl FnOnce(&Scope<'_>) -> T) -> T {
+    pub fn with_scope<T>(&self, outputs: &[Option<&Value>], f: impl FnOnce(&Scope<'_>) -> T) -> T {
         let (event_id, run_id) = (self.event_id.to_string(), self.id.to_string());
         let event = self.event(&event_id);
         f(&Scope {
@@ -218,8 +218,8 @@ impl RunFacts {
 }
 
 /// The outputs of the flow's own steps, by their index in the flow.
-pub fn outputs(steps: &[LiveStep], own: usize) -> Vec<Option<Value>> {
-    steps.iter().take(own).map(|step| step.output.clone()).collect()
+pub fn outputs(steps: &[LiveStep], own: usize) -> Vec<Option<&Value>> {
+    steps.iter().take(own).map(|step| step.output.as_deref()).collect()
 }
 
 /// The runs in memory. A cell lives as long as somebody works on it.

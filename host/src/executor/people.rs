@@ -139,6 +139,7 @@ impl Shared {
             check_output(&cell, &steps, index, output.as_ref())?;
         }
         let (action, decision, output, reference) = what_it_means(live, &decided, terms, at_ms)?;
+        let output = output.map(Arc::new);
         let after = step::apply(&live.standing, &Event::Decide(decision))?;
         let mut consequences = Consequences::of(&cell, &steps, index, &after, at_ms)?;
         let write = StepWrite {

@@ -44,7 +44,8 @@ impl Shared {
     async fn hold_seat(self: &Arc<Self>, cell: &Arc<RunCell>, mut seat: Seat) {
         loop {
             let step = seat.step();
-            let worked = self.drive(cell, step).await;
+            // In a box, for a task is copied whole on its way to where it runs.
+            let worked = Box::pin(self.drive(cell, step)).await;
             seat.is_idle();
             match worked {
                 Ok(()) => {}
@@ -76,14 +77,14 @@ impl Shared {
     async fn drive(self: &Arc<Self>, cell: &Arc<RunCell>, step: Id) -> Result<(), Abandoned> {
         let mut not_before_ms = i64::MIN;
         while self.may_begin().await
-            && let Some((index, live)) = find(cell, step).await
+            && let Some(due_ms) = due(cell, step).await.map(|due_ms| due_ms.max(not_before_ms))
         {
-            let Some(due_ms) = live.standing.due_ms().map(|due_ms| due_ms.max(not_before_ms)) else {
-                return Ok(());
-            };
             if due_ms > self.clock.now_ms() + SEATED_AHEAD_MS || !self.sleep_until(due_ms).await {
                 return Ok(());
             }
+            let Some((index, live)) = find(cell, step).await else {
+                return Ok(());
+            };
             if live.epoch != self.ledger.epoch() {
                 // The lease was lost meanwhile: what the destination says now could not be stored.
                 let (step, epoch) = (live.id, live.epoch);
@@ -298,5 +299,6 @@ pub(super) async fn find(cell: &RunCell, step: Id) -> Option<(usize, LiveStep)> 
 }
 
 async fn due(cell: &RunCell, step: Id) -> Option<i64> {
-    find(cell, step).await?.1.standing.due_ms()
+    let steps = cell.steps.lock().await;
+    steps.iter().find(|live| live.id == step)?.standing.due_ms()
 }

@@ -22,7 +22,7 @@ pub struct Change {
     /// What went wrong, for people.
     pub last_error: Option<String>,
     /// What later steps read.
-    pub output: Option<Value>,
+    pub output: Option<Arc<Value>>,
     /// What a person would search for at the destination.
     pub reference: Option<String>,
     /// The input, once rendered.

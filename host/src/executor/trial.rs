@@ -187,7 +187,7 @@ impl Trial {
             report: verdict.report,
             outcome: verdict.outcome,
             message: verdict.message.clone(),
-            output: verdict.output.clone(),
+            output: verdict.output.as_deref().cloned(),
             standing: Ok(Step::new()),
         };
         performed.standing = match finish(&self.mission, &sight, &verdict, Weighed::default()).await {

@@ -58,7 +58,7 @@ pub(super) struct Path {
 pub(super) struct View<'a> {
     pub(super) event: &'a EventView<'a>,
     pub(super) vars: &'a Value,
-    pub(super) outputs: &'a [Option<Value>],
+    pub(super) outputs: &'a [Option<&'a Value>],
     pub(super) run: Option<RunView<'a>>,
     pub(super) review: Option<ReviewView<'a>>,
 }
@@ -69,7 +69,7 @@ impl Path {
         match &self.root {
             Root::Body => walk(view.event.body, &self.rest).map(Cow::Borrowed),
             Root::Vars => walk(view.vars, &self.rest).map(Cow::Borrowed),
-            Root::Output(step) => walk(view.outputs.get(*step)?.as_ref()?, &self.rest).map(Cow::Borrowed),
+            Root::Output(step) => walk((*view.outputs.get(*step)?)?, &self.rest).map(Cow::Borrowed),
             Root::Headers => texts(view.event.headers, &self.rest),
             Root::Query => texts(view.event.query, &self.rest),
             Root::Event(field) => self.leaf(match field {

@@ -49,7 +49,7 @@ pub struct Scope<'a> {
     /// The event that started the run.
     pub event: &'a EventView<'a>,
     /// Outputs by step index; `None` where a step has none (not done, skipped).
-    pub outputs: &'a [Option<Value>],
+    pub outputs: &'a [Option<&'a Value>],
     /// The run.
     pub run: RunView<'a>,
     /// Only for `[[review.notify]]`.

@@ -100,7 +100,7 @@ impl Delivery {
     }
 }
 
-fn scope<'a>(event: &'a EventView<'a>, outputs: &'a [Option<Value>]) -> Scope<'a> {
+fn scope<'a>(event: &'a EventView<'a>, outputs: &'a [Option<&'a Value>]) -> Scope<'a> {
     Scope {
         event,
         outputs,

@@ -54,7 +54,7 @@ pub(super) static FIND_KEY: Template<2> = Template::find(
     "runs.flow_id = v.flow_id AND runs.key_hash = v.key_hash",
 );
 /// The unique index decides whether the key is free, not a look before.
-pub(super) static INSERT_RUN: Template<12> = Template::insert(
+pub(super) static INSERT_RUN: Template<11> = Template::insert(
     "runs",
     &[
         "id",
@@ -66,7 +66,6 @@ pub(super) static INSERT_RUN: Template<12> = Template::insert(
         "fingerprint",
         "context",
         "state",
-        "duplicates",
         "created_ms",
         "finished_ms",
     ],
@@ -116,12 +115,6 @@ pub(super) static INSERT_STEP: Template<19> = Template::insert(
         "input",
     ],
     "",
-);
-pub(super) static COUNT_DUPLICATES: Template<2> = Template::update(
-    "runs",
-    &["id", "times"],
-    "duplicates = runs.duplicates + v.times",
-    "runs.id = v.id",
 );
 
 /// Takes in events of which no two have the same key or the same signed bytes.
@@ -193,7 +186,7 @@ async fn write_new(conn: &mut Conn<'_>, epoch: i64, new: &[&Accept]) -> Result<(
     Ok(())
 }
 
-/// Counts and lists deliveries whose keys are taken; one that is a conflict was kept whole before.
+/// Lists deliveries whose keys are taken; one that is a conflict was kept whole before.
 async fn list_again(conn: &mut Conn<'_>, accepts: &[&Accept], verdicts: &[Accepted]) -> Result<()> {
     let again = accepts
         .iter()
@@ -203,16 +196,7 @@ async fn list_again(conn: &mut Conn<'_>, accepts: &[&Accept], verdicts: &[Accept
             Accepted::Conflict { event: kept, .. } if *kept == accept.event.id => None,
             Accepted::Duplicate { run, .. } | Accepted::Conflict { run, .. } => Some((accept, *run)),
         });
-    let again: Vec<_> = again.collect();
-    let mut times: BTreeMap<Id, i64> = BTreeMap::new();
-    again.iter().for_each(|(_, run)| *times.entry(*run).or_default() += 1);
-    let times = times.into_iter();
-    COUNT_DUPLICATES
-        .change(conn, times.map(|(run, times)| [Value::id(run), Value::int(times)]))
-        .await?;
-    let events = again
-        .iter()
-        .map(|(accept, run)| event_row(accept, *run, Kind::Duplicate));
+    let events = again.map(|(accept, run)| event_row(accept, run, Kind::Duplicate));
     INSERT_EVENT.change(conn, events).await?;
     Ok(())
 }
@@ -227,11 +211,7 @@ async fn by_key(conn: &mut Conn<'_>, accept: &Accept, holder: &Holder) -> Result
 }
 
 fn duplicate(run: Id, state: run::State) -> Accepted {
-    Accepted::Duplicate {
-        run,
-        state,
-        result: None,
-    }
+    Accepted::Duplicate { run, state }
 }
 
 fn holder(row: Row) -> Result<Holder> {
@@ -245,7 +225,7 @@ fn holder(row: Row) -> Result<Holder> {
 }
 
 /// The run of an event, if its key is free.
-fn first_row(accept: &Accept) -> [Value<'_>; 12] {
+fn first_row(accept: &Accept) -> [Value<'_>; 11] {
     let event = &accept.event;
     run_row(&NewRun {
         id: accept.run,
@@ -275,7 +255,7 @@ pub(super) struct NewRun<'a> {
     pub at_ms: i64,
 }
 
-pub(super) fn run_row<'a>(run: &NewRun<'a>) -> [Value<'a>; 12] {
+pub(super) fn run_row<'a>(run: &NewRun<'a>) -> [Value<'a>; 11] {
     let states: Vec<_> = run.steps.iter().map(|step| step.state.state).collect();
     let state = run::state(&states);
     [
@@ -288,7 +268,6 @@ pub(super) fn run_row<'a>(run: &NewRun<'a>) -> [Value<'a>; 12] {
         Value::bytes(run.fingerprint),
         Value::json(run.context),
         Value::text(run_state_word(state)),
-        Value::int(0),
         Value::int(run.at_ms),
         Value::Int(run_is_final(state).then_some(run.at_ms)),
     ]

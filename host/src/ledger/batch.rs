@@ -79,9 +79,7 @@ impl<const N: usize> Template<N> {
         rows: impl Iterator<Item = [Value<'_>; N]>,
     ) -> Result<Vec<bool>, DbError> {
         match conn {
-            Conn::Writer(WriterConnection::Sqlite(writer)) => rows
-                .map(|row| writer.change(self.sql(), &row).map(|changed| changed > 0))
-                .collect(),
+            Conn::Writer(WriterConnection::Sqlite(writer)) => writer.change_each(self.sql(), rows),
             Conn::Writer(WriterConnection::Postgres(writer)) => self.change_all(writer, rows).await,
             Conn::Reader(_) => Err(a_reader_changes_nothing()),
         }

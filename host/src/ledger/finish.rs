@@ -261,7 +261,7 @@ pub(super) fn update_row(write: &StepWrite, epoch: i64, at_ms: i64, number: u32)
         Value::number(number),
         Value::opt_text(write.last_error.as_deref()),
         Value::flag(step.state == State::Completed && write.last_error.is_none()),
-        Value::opt_json(write.output.as_ref()),
+        Value::opt_json(write.output.as_deref()),
         Value::opt_text(write.reference.as_deref()),
         Value::opt_text(write.input.as_deref()),
     ]

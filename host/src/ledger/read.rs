@@ -75,7 +75,7 @@ pub struct RunSummary {
     pub context: Vec<ContextItem>,
     /// Derived from its steps.
     pub state: run::State,
-    /// Deliveries of the same event that were not executed.
+    /// Deliveries of the same event that were not executed, counted up to [`super::DUPLICATES_COUNTED_MAX`].
     pub duplicates: u64,
     /// When it was accepted.
     pub created_ms: i64,

@@ -2,7 +2,7 @@
 //! search reads runs one after the other, so many at most, and says where it stopped.
 
 use super::database::{Conn, Value};
-use super::read_runs::read_summary;
+use super::read_runs::{duplicates, read_summary};
 use super::rows::{Row, run_state_word};
 use super::{Items, LookedThrough, PAGE_ITEMS_MAX, Page, Result, RunFilter, RunSummary};
 use oncegate_domain::id::Id;
@@ -18,8 +18,9 @@ macro_rules! runs {
     ($first:literal) => {
         concat!(
             "SELECT runs.id, runs.flow_id, (SELECT flows.name FROM flows WHERE flows.id = runs.flow_id), runs.event_key,
-               runs.context, runs.state, runs.duplicates, runs.created_ms, runs.finished_ms, runs.erased_ms
-             FROM runs WHERE ",
+               runs.context, runs.state, ",
+            duplicates!(),
+            ", runs.created_ms, runs.finished_ms, runs.erased_ms FROM runs WHERE ",
             $first,
             "runs.id < ?1 AND runs.id >= ?2 AND (?3 IS NULL OR runs.flow_id = ?3) AND (?4 IS NULL OR runs.state = ?4)
                AND (?5 IS NULL OR runs.event_key LIKE ?5 ESCAPE '\\' OR runs.context LIKE ?5 ESCAPE '\\')

@@ -10,9 +10,25 @@ use oncegate_domain::id::Id;
 use oncegate_domain::run;
 use serde_json::Value as Json;
 
-pub(super) const SUMMARY: &str = "SELECT runs.id, runs.flow_id, flows.name, runs.event_key, runs.context, runs.state,
-      runs.duplicates, runs.created_ms, runs.finished_ms, runs.erased_ms, runs.flow_revision, runs.event_id
-    FROM runs JOIN flows ON flows.id = runs.flow_id WHERE runs.id = ?1";
+/// A run's duplicates are counted up to this number: each is a row that is looked at, and one whose event comes a million times must
+/// not make a listing slow.
+pub const DUPLICATES_COUNTED_MAX: u64 = 1_000;
+
+/// How often the event of a run came again, up to [`DUPLICATES_COUNTED_MAX`]. A macro, because statements are fixed text.
+macro_rules! duplicates {
+    () => {
+        "(SELECT COUNT(*) FROM (SELECT 1 FROM events WHERE events.run_id = runs.id AND events.kind <> 'first'
+           AND events.kind = 'duplicate' LIMIT 1000) AS counted)"
+    };
+}
+pub(super) use duplicates;
+
+pub(super) const SUMMARY: &str = concat!(
+    "SELECT runs.id, runs.flow_id, flows.name, runs.event_key, runs.context, runs.state, ",
+    duplicates!(),
+    ", runs.created_ms, runs.finished_ms, runs.erased_ms, runs.flow_revision, runs.event_id
+    FROM runs JOIN flows ON flows.id = runs.flow_id WHERE runs.id = ?1"
+);
 pub(super) const EVENT: &str = "SELECT id, received_ms, source, verified_by, signed_digest, headers, query,
       content_type, content_encoding, body, erased_ms
     FROM events WHERE id = ?1";

@@ -41,6 +41,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         everywhere: "",
         on_postgres: include_str!("migrations/0008.postgres.sql"),
     },
+    everywhere(include_str!("migrations/0009.sql")),
 ];
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied_ms BIGINT NOT NULL)";

@@ -11,6 +11,7 @@ use oncegate_domain::step::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One delivery from outside, with the run it asks for.
 #[derive(Clone, Debug)]
@@ -91,8 +92,6 @@ pub enum Accepted {
         run: Id,
         /// Its state now.
         state: run::State,
-        /// `{step: output}` of its steps once it is finished, and as long as it is not erased.
-        result: Option<Value>,
     },
     /// The same key with another content: kept with its body in front of a person.
     Conflict {
@@ -271,7 +270,7 @@ pub struct StepWrite {
     /// What went wrong, for people.
     pub last_error: Option<String>,
     /// What later steps read.
-    pub output: Option<Value>,
+    pub output: Option<Arc<Value>>,
     /// What a person would search for at the destination.
     pub reference: Option<String>,
     /// The input, as JSON text.

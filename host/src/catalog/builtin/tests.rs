@@ -106,7 +106,8 @@ fn rendered(flow: &Flow, index: usize, body: &Value) -> Value {
         key: "1",
         started_ms: 1_769_851_800_000,
     };
-    let outputs = vec![Some(json!({ "id": "512" })); flow.steps().len()];
+    let made = json!({ "id": "512" });
+    let outputs = vec![Some(&made); flow.steps().len()];
     let scope = Scope {
         event: &event,
         outputs: &outputs,

@@ -54,7 +54,8 @@ fn the_website_lead_flow_fills_in_what_its_steps_send() {
     let delivery = Delivery::new(LEAD);
     let event = delivery.event();
     assert_eq!(flow.event_key(&event).unwrap().as_str(), "S-1");
-    let outputs = [Some(json!({"id": 7})), None, None];
+    let made = json!({"id": 7});
+    let outputs = [Some(&made), None, None];
     let scope = scope(&event, &outputs);
     assert_eq!(
         flow.input(0, &scope).unwrap(),

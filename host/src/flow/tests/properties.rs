@@ -153,7 +153,7 @@ fn run_everything(flow: &Flow, body: &Value) {
         headers: &headers,
         query: &query,
     };
-    let outputs = vec![Some(body.clone()); flow.steps().len()];
+    let outputs = vec![Some(body); flow.steps().len()];
     let scope = Scope {
         event: &event,
         outputs: &outputs,

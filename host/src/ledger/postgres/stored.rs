@@ -2,7 +2,7 @@
 //! hours in which they would be carried out.
 
 use super::scratch::refused;
-use super::{db_error, translated};
+use super::{DbError, db_error, translated};
 use crate::ledger::{Database, Result};
 use oncegate_domain::id::Id;
 use sqlx::postgres::PgConnectOptions;
@@ -20,9 +20,9 @@ const ID: &str = "decode(lpad(to_hex(n), 12, '0') || '00000000000000000000', 'he
 /// Rows of one run of one step that went its whole way: as many, and of the same size, as a host leaves.
 const RUNS: &str =
     "INSERT INTO runs (id, flow_id, flow_revision, event_id, event_key, key_hash, fingerprint, context, state,
-      duplicates, created_ms, finished_ms)
+      created_ms, finished_ms)
     SELECT {id}, ?1, 1, {id}, '{key}' || n, sha256(('{key}' || n)::bytea), sha256('x'::bytea),
-      '[{\"name\":\"lead\",\"value\":\"' || n || '\",\"personal\":false}]', 'completed', 0, n, n
+      '[{\"name\":\"lead\",\"value\":\"' || n || '\",\"personal\":false}]', 'completed', n, n
     FROM generate_series(?2, ?3) AS n";
 const EVENTS: &str = "INSERT INTO events (id, flow_id, run_id, kind, received_ms, source, verified_by, fingerprint, content_type,
       content_encoding, headers, query, body)
@@ -57,9 +57,18 @@ pub async fn store(database: &Database, flow: Id, numbers: Range<u64>, mut say: 
         }
         say(numbers.end - until);
     }
-    // As the server does by itself, some time later.
-    let counted = sqlx::raw_sql("VACUUM ANALYZE").execute(&mut connection).await;
-    counted.map(drop).map_err(|error| refused(db_error(error).to_string()))
+    // As the server does by itself, some time later: it knows what it has, and no longer writes down what was stored just now.
+    for later in ["VACUUM ANALYZE", "CHECKPOINT"] {
+        match sqlx::raw_sql(later).execute(&mut connection).await.map_err(db_error) {
+            Ok(_) => {}
+            // Not every user may ask for it.
+            Err(DbError::Other(why)) if later == "CHECKPOINT" => {
+                tracing::warn!(%why, "the server may still be writing")
+            }
+            Err(error) => return Err(refused(error.to_string())),
+        }
+    }
+    Ok(())
 }
 
 async fn insert(connection: &mut PgConnection, rows: &str, flow: Id, numbers: Range<u64>) -> Result<()> {

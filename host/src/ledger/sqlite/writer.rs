@@ -76,6 +76,24 @@ impl WriterConnection {
         Ok(statement.raw_execute()?)
     }
 
+    /// Runs a statement for each row; whether it changed anything.
+    pub(in crate::ledger) fn change_each<'a, const N: usize>(
+        &mut self,
+        sql: &'static str,
+        rows: impl Iterator<Item = [Value<'a>; N]>,
+    ) -> Result<Vec<bool>, DbError> {
+        let mut rows = rows.peekable();
+        if rows.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let mut statement = self.0.prepare_cached(sql)?;
+        let changed = rows.map(|row| {
+            bind(&mut statement, &row)?;
+            Ok(statement.raw_execute()? > 0)
+        });
+        changed.collect()
+    }
+
     pub(in crate::ledger) fn script(&mut self, text: &str) -> Result<(), DbError> {
         Ok(self.0.execute_batch(text)?)
     }

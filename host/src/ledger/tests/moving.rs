@@ -32,7 +32,7 @@ async fn filled(house: &House) -> (Id, Id) {
     };
     house.ledger.intend(intent).await.unwrap();
     let write = StepWrite {
-        output: Some(serde_json::json!({ "id": 7, "name": "Ünal \u{fffd}" })),
+        output: Some(serde_json::json!({ "id": 7, "name": "Ünal \u{fffd}" }).into()),
         ..StepWrite::new(steps[0], 1, completed())
     };
     let mut finish = house.finish(done, write, Some(confirmed(1, true)));

@@ -113,7 +113,7 @@ async fn an_end_stores_attempt_step_run_and_successors_at_once(house: House) {
     let (run, steps) = house.run("A-1").await;
     house.ledger.intend(house.intent(run, steps[0], 0, 1)).await.unwrap();
     let write = StepWrite {
-        output: Some(serde_json::json!({"id": "c-1"})),
+        output: Some(serde_json::json!({"id": "c-1"}).into()),
         reference: Some("c-1".into()),
         ..StepWrite::new(steps[0], 1, completed())
     };
