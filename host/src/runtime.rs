@@ -36,7 +36,10 @@ mod bindings {
     wasmtime::component::bindgen!({
         path: "../wit",
         world: "connector",
-        imports: { "oncegate:connector/http.send": async },
+        imports: {
+            "oncegate:connector/http.send": async,
+            "oncegate:connector/log.write": async | trappable,
+        },
         exports: { default: async },
     });
 }

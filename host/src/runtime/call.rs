@@ -15,7 +15,7 @@ use super::engine::{Inner, Runtime};
 use super::guest::Guest;
 use super::limiter::Limiter;
 use super::log::{LogBudget, fit};
-use super::meter::{CpuMeter, Tick};
+use super::meter::{CpuMeter, CpuSpent, Turn};
 use super::outcome::{Call, GuestDoubt, LookupReturn, PerformReturn, Stop};
 use super::wasi::Wasi;
 
@@ -81,11 +81,6 @@ impl Runtime {
     }
 }
 
-/// The guest's turns are over: its budget is used up.
-#[derive(Debug, thiserror::Error)]
-#[error("the CPU budget is used up")]
-struct CpuSpent;
-
 impl Inner {
     fn store<D: Door>(
         &self,
@@ -95,11 +90,13 @@ impl Inner {
         door: D,
     ) -> (Store<Guest>, Arc<CpuMeter>) {
         let (limits, pool) = (&self.limits, &component.0.pool);
+        let meter = Arc::new(pool.ticker.meter(pool.limits.cpu_ms_max));
         let guest = Guest {
             door: Box::new(door),
             wasi: Wasi::new(event_time_ms, &call.key, limits.handles_max, limits.log_bytes_max),
             limiter: Limiter::new(&pool.limits),
             log: LogBudget::new(limits),
+            meter: Arc::clone(&meter),
             called: false,
         };
         let mut store = Store::new(&pool.engine, guest);
@@ -107,14 +104,13 @@ impl Inner {
         store.set_hostcall_fuel(limits.hostcall_bytes_max);
         store.set_max_component_handles(limits.handles_max);
 
-        let meter = Arc::new(pool.ticker.meter(pool.limits.cpu_ms_max));
-        let watched = meter.clone();
+        let watched = Arc::clone(&meter);
         store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(move |_| match watched.tick() {
-            Tick::Before => Ok(UpdateDeadline::Continue(1)),
+        store.epoch_deadline_callback(move |_| match watched.turn() {
+            Turn::GoesOn => Ok(UpdateDeadline::Continue(1)),
             // The others on this thread come first, among them the timer of the wall clock.
-            Tick::Over => Ok(UpdateDeadline::Yield(1)),
-            Tick::Spent => Err(CpuSpent.into()),
+            Turn::Over => Ok(UpdateDeadline::Yield(1)),
+            Turn::Spent => Err(CpuSpent.into()),
         });
         (store, meter)
     }

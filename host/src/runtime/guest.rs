@@ -4,7 +4,9 @@ use super::bindings::oncegate::connector::{http, log as wit_log};
 use super::door::{AnyDoor, LogLevel, Request, SendError};
 use super::limiter::Limiter;
 use super::log::{Fields, LogBudget};
+use super::meter::{CpuMeter, CpuSpent, Turn};
 use super::wasi::Wasi;
+use std::sync::Arc;
 
 /// The data of a call's store.
 pub(super) struct Guest {
@@ -12,6 +14,7 @@ pub(super) struct Guest {
     pub(super) wasi: Wasi,
     pub(super) limiter: Limiter,
     pub(super) log: LogBudget,
+    pub(super) meter: Arc<CpuMeter>,
     /// Set once `perform` or `lookup` is called. Code that runs while the component is instantiated must not send: a call
     /// that ends there as *busy* counts as never begun.
     pub(super) called: bool,
@@ -57,9 +60,16 @@ impl http::Host for Guest {
 }
 
 impl wit_log::Host for Guest {
-    fn write(&mut self, level: wit_log::Level, message: String, fields: Fields) {
+    /// What is handed over costs time, and code that does nothing else is never asked for its turn: so it is asked here.
+    async fn write(&mut self, level: wit_log::Level, message: String, fields: Fields) -> wasmtime::Result<()> {
         self.log_output(false);
         self.say(level.into(), message, fields);
+        match self.meter.turn() {
+            Turn::GoesOn => {}
+            Turn::Over => tokio::task::yield_now().await,
+            Turn::Spent => return Err(CpuSpent.into()),
+        }
+        Ok(())
     }
 }
 

@@ -3,8 +3,9 @@
 //! while the machine is busy with something else.
 //!
 //! Almost every call is over before a tick finds it at work. Until one does, no clock is read: that of a thread's CPU time is a
-//! call of the system, dear beside so short a call. What a guest gets for nothing by it is at most one tick for each time that
-//! it waits, and how often it may do that is bounded.
+//! call of the system, dear beside so short a call. The turn that a tick came in is charged by its ticks, whoever noticed them
+//! (code of a guest that calls the host again and again, and nothing else, notices none), and from then on each turn by the clock. A call
+//! that used its budget up is stopped where it looks next, never in the midst of an exchange: what came of that must be seen.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -27,6 +28,7 @@ struct Shared {
     running: AtomicUsize,
     ended: AtomicBool,
     ticks: AtomicU64,
+    tick_ms: u64,
 }
 
 impl Ticker {
@@ -35,9 +37,10 @@ impl Ticker {
             running: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
             ticks: AtomicU64::new(0),
+            tick_ms: tick_ms.max(1),
         });
         let of_thread = shared.clone();
-        let tick = Duration::from_millis(tick_ms.max(1));
+        let tick = Duration::from_millis(shared.tick_ms);
         let thread = thread::Builder::new()
             .name("guest-ticks".to_owned())
             .spawn(move || of_thread.run(&engine, tick))?;
@@ -115,38 +118,44 @@ impl Drop for Running<'_> {
 pub(super) struct CpuMeter {
     ticker: Arc<Shared>,
     ns_max: u64,
+    /// Of the turns before, and of the present one until the first tick in it was noticed.
     used_ns: AtomicU64,
-    /// Where the thread's own count stood when the present turn began, or when the first tick came in it.
+    /// Where the thread's own count stood when the present turn began, or when the first tick in it was noticed.
     since_ns: AtomicU64,
     /// The tick before the present turn.
     began_at_tick: AtomicU64,
-    /// A tick has found the guest at work: from then on clocks are read.
+    /// A tick has come while the guest was at work: from then on clocks are read.
     is_exact: AtomicBool,
 }
 
-/// What a tick means for a guest.
+/// How it stands with a guest's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tick {
-    /// It came while the guest waited: the turn has just begun.
-    Before,
-    /// The turn is over.
+pub(super) enum Turn {
+    /// No tick has come in it.
+    GoesOn,
+    /// It is over.
     Over,
     /// So is the budget.
     Spent,
 }
 
+/// The guest's turns are over: its budget is used up.
+#[derive(Debug, thiserror::Error)]
+#[error("the CPU budget is used up")]
+pub(super) struct CpuSpent;
+
 impl CpuMeter {
-    /// What the tick that is noticed now means. Asked from within a turn, on the thread that polls.
-    pub(super) fn tick(&self) -> Tick {
-        if self.ticker.ticks.load(Ordering::SeqCst) == self.began_at_tick.load(Ordering::Relaxed) {
-            return Tick::Before;
-        }
-        if !self.is_exact.swap(true, Ordering::Relaxed) {
+    /// How it stands with the present turn. Asked from within it, on the thread that polls.
+    pub(super) fn turn(&self) -> Turn {
+        let ticks = self.ticks();
+        if ticks > 0 && !self.is_exact.load(Ordering::Relaxed) {
+            self.charge_ticks(ticks);
             self.since_ns.store(thread_cpu_ns(), Ordering::Relaxed);
         }
-        match self.used_ns.load(Ordering::Relaxed) + self.turn_ns() > self.ns_max {
-            true => Tick::Spent,
-            false => Tick::Over,
+        match (self.is_spent(), ticks) {
+            (true, _) => Turn::Spent,
+            (false, 0) => Turn::GoesOn,
+            (false, _) => Turn::Over,
         }
     }
 
@@ -154,21 +163,44 @@ impl CpuMeter {
     pub(super) async fn measure<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|context| {
-            self.began_at_tick
-                .store(self.ticker.ticks.load(Ordering::SeqCst), Ordering::Relaxed);
+            let now = self.ticker.ticks.load(Ordering::SeqCst);
+            self.began_at_tick.store(now, Ordering::Relaxed);
             if self.is_exact.load(Ordering::Relaxed) {
                 self.since_ns.store(thread_cpu_ns(), Ordering::Relaxed);
             }
             let polled = future.as_mut().poll(context);
-            if self.is_exact.load(Ordering::Relaxed) {
-                self.used_ns.fetch_add(self.turn_ns(), Ordering::Relaxed);
+            match (self.is_exact.load(Ordering::Relaxed), self.ticks()) {
+                (true, _) => drop(self.used_ns.fetch_add(self.since_then_ns(), Ordering::Relaxed)),
+                (false, 0) => {}
+                (false, ticks) => self.charge_ticks(ticks),
             }
             polled
         })
         .await
     }
 
-    fn turn_ns(&self) -> u64 {
+    /// Ticks since the present turn began.
+    fn ticks(&self) -> u64 {
+        let now = self.ticker.ticks.load(Ordering::SeqCst);
+        now.saturating_sub(self.began_at_tick.load(Ordering::Relaxed))
+    }
+
+    /// Half of the budget at most: the thread may have had to wait for the machine, and nobody is stopped for that alone.
+    fn charge_ticks(&self, ticks: u64) {
+        let ns = ticks.saturating_mul(self.ticker.tick_ms).saturating_mul(1_000_000);
+        self.used_ns.fetch_add(ns.min(self.ns_max / 2), Ordering::Relaxed);
+        self.is_exact.store(true, Ordering::Relaxed);
+    }
+
+    fn is_spent(&self) -> bool {
+        let present_ns = match self.is_exact.load(Ordering::Relaxed) {
+            true => self.since_then_ns(),
+            false => 0,
+        };
+        self.used_ns.load(Ordering::Relaxed).saturating_add(present_ns) > self.ns_max
+    }
+
+    fn since_then_ns(&self) -> u64 {
         thread_cpu_ns().saturating_sub(self.since_ns.load(Ordering::Relaxed))
     }
 }
@@ -183,37 +215,51 @@ mod tests {
         Ticker::start(Engine::default(), 1).unwrap()
     }
 
-    fn tick(ticker: &Ticker) {
-        ticker.shared.ticks.fetch_add(1, Ordering::SeqCst);
-    }
-
     fn compute(ms: u64) {
         let until_ns = thread_cpu_ns() + ms * 1_000_000;
         while thread_cpu_ns() < until_ns {}
+    }
+
+    /// One turn in which the guest computes for so long while so many ticks come, and what it hears if it looks.
+    fn turn(ticker: &Ticker, meter: &CpuMeter, (ms, ticks, looks): (u64, u64, bool)) -> Option<Turn> {
+        let guest = async {
+            compute(ms);
+            ticker.shared.ticks.fetch_add(ticks, Ordering::SeqCst);
+            looks.then(|| meter.turn())
+        };
+        meter.measure(guest).now_or_never().flatten()
     }
 
     #[test]
     fn a_tick_that_came_while_the_guest_waited_takes_no_turn_from_it() {
         let ticker = ticker();
         let meter = ticker.meter(0);
-        tick(&ticker);
-        assert_eq!(meter.measure(async { meter.tick() }).now_or_never(), Some(Tick::Before));
+        ticker.shared.ticks.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(turn(&ticker, &meter, (0, 0, true)), Some(Turn::GoesOn));
     }
 
     #[test]
-    fn from_the_first_tick_in_a_turn_on_all_of_it_is_charged() {
+    fn the_first_turn_with_a_tick_is_charged_by_its_ticks_and_later_ones_by_the_clock() {
         let ticker = ticker();
-        let meter = ticker.meter(5);
-        let turn = |ms: u64| {
-            let turn = async {
-                compute(ms);
-                tick(&ticker);
-                meter.tick()
-            };
-            meter.measure(turn).now_or_never().unwrap()
-        };
-        assert_eq!(turn(7), Tick::Over, "the first one is found by its end");
-        assert_eq!(turn(3), Tick::Over);
-        assert_eq!(turn(3), Tick::Spent);
+        let meter = ticker.meter(9);
+        assert_eq!(turn(&ticker, &meter, (20, 3, true)), Some(Turn::Over));
+        assert_eq!(turn(&ticker, &meter, (3, 100, true)), Some(Turn::Over));
+        assert_eq!(turn(&ticker, &meter, (5, 0, true)), Some(Turn::Spent));
+    }
+
+    #[test]
+    fn ticks_that_the_guest_does_not_notice_are_charged_as_well() {
+        let ticker = ticker();
+        let meter = ticker.meter(9);
+        assert_eq!(turn(&ticker, &meter, (0, 4, false)), None);
+        assert_eq!(turn(&ticker, &meter, (7, 0, true)), Some(Turn::Spent));
+    }
+
+    #[test]
+    fn one_turn_of_which_only_the_ticks_are_known_spends_half_of_the_budget_at_most() {
+        let ticker = ticker();
+        let meter = ticker.meter(100);
+        assert_eq!(turn(&ticker, &meter, (0, 1_000, true)), Some(Turn::Over));
+        assert_eq!(turn(&ticker, &meter, (60, 0, true)), Some(Turn::Spent));
     }
 }

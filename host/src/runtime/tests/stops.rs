@@ -36,6 +36,33 @@ async fn a_guest_that_calls_the_host_for_ever_is_cut_by_its_cpu_budget() {
     assert!(door.log.len() <= 201, "{}", door.log.len());
 }
 
+/// Without a loop or a function of its own it is never asked for its turn by the code of the guest.
+#[tokio::test]
+async fn a_guest_that_does_nothing_but_log_is_cut_by_its_cpu_budget_and_keeps_nobody_waiting() {
+    let large = LOG.replace("(i32.const 32) (i32.const 15)", "(i32.const 2048) (i32.const 4000000)");
+    let guest = Guest {
+        pages: 64,
+        ..Guest::performing(&format!("{}{OK}", large.repeat(4_000)))
+    };
+    let (runtime, component) = loaded(brief(), &guest).await;
+    let logging = runtime.perform(&component, call("key"), EVENT_MS, Recorder::default());
+    let mut turns = 0;
+    // On one thread: it gets a turn whenever the guest gives one up.
+    let others = async {
+        loop {
+            turns += 1;
+            tokio::task::yield_now().await;
+        }
+    };
+    let returned = tokio::select! {
+        biased;
+        (_, returned) = logging => returned,
+        () = others => unreachable!(),
+    };
+    assert_eq!(returned, Err(Stop::Cpu));
+    assert!(turns > 10, "{turns}");
+}
+
 #[tokio::test]
 async fn waiting_in_the_door_costs_no_cpu_time() {
     let limits = small(|call| call.cpu_ms_max = 20);
