@@ -16,39 +16,55 @@ use crate::evidence::Evidence;
 use crate::outcome::{Outcome, Permanent};
 use serde::{Deserialize, Serialize};
 
-/// A step's durable standing: every decision about it can be taken from this and the rules alone.
+/// A step's durable standing: every decision about it can be taken from this and the rules alone. It is written three times or
+/// more for each step, so what it does not have is left out of its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Where it stands.
     pub state: State,
     /// When everything it waits for was done; `None`: not yet.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ready_ms: Option<i64>,
     /// Counted attempts (those that tried to connect or send).
+    #[serde(default, skip_serializing_if = "is_default")]
     pub attempts: u32,
     /// Lookups made.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub lookups: u32,
     /// Permanent refusals so far.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub refusals: u32,
     /// The first intent ever written for this step, or the earliest that may be forgotten; key windows are counted from here.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub first_intent_ms: Option<i64>,
     /// The latest intent.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub last_intent_ms: Option<i64>,
     /// Tries in a row that counted no attempt or lookup: told to wait, or nothing could be tried. They cost nothing, but our
     /// patience grows with them.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub uncounted: u32,
     /// Since when it has been waiting without a try (rate limit, breaker, block, pause).
+    #[serde(default, skip_serializing_if = "is_default")]
     pub waiting_since_ms: Option<i64>,
     /// Set while an intent has no evidence: a doubt of its own, which the end of this attempt settles or makes lasting.
     /// It is kept apart from `doubt`, so that a refusal of this attempt never clears the doubt that another one left.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub open_intent: Option<OpenIntent>,
     /// Set while an effect may exist that nothing has settled.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub doubt: Option<Doubt>,
     /// It is never resent while in doubt: the one resend in its life that a conclusive *absent* allows has been made (a
     /// second doubt is looked up again, but never resent), or the destination *accepted* the order.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub resend_spent: bool,
     /// When the ledger was found to have forgotten, the last time that put this step in doubt: once for each time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub suspected_ms: Option<i64>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// An intent to send that is durable, and of whose fate nothing is stored yet.

@@ -42,6 +42,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         on_postgres: include_str!("migrations/0008.postgres.sql"),
     },
     everywhere(include_str!("migrations/0009.sql")),
+    everywhere(include_str!("migrations/0010.sql")),
 ];
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied_ms BIGINT NOT NULL)";

@@ -9,4 +9,5 @@ mod person;
 mod play;
 mod sequences;
 mod sticks;
+mod text;
 mod world;

@@ -1,0 +1,2 @@
+-- Nothing changes here. From now on a step's standing leaves out what is absent, 0 or false, and no older version can read that: it
+-- must refuse the ledger instead.
