@@ -2,7 +2,7 @@
 //! hours in which they would be carried out.
 
 use super::scratch::refused;
-use super::{DbError, db_error, translated};
+use super::{db_error, translated};
 use crate::ledger::{Database, Result};
 use oncegate_domain::id::Id;
 use sqlx::postgres::PgConnectOptions;
@@ -58,15 +58,11 @@ pub async fn store(database: &Database, flow: Id, numbers: Range<u64>, mut say: 
         say(numbers.end - until);
     }
     // As the server does by itself, some time later: it knows what it has, and no longer writes down what was stored just now.
-    for later in ["VACUUM ANALYZE", "CHECKPOINT"] {
-        match sqlx::raw_sql(later).execute(&mut connection).await.map_err(db_error) {
-            Ok(_) => {}
-            // Not every user may ask for it.
-            Err(DbError::Other(why)) if later == "CHECKPOINT" => {
-                tracing::warn!(%why, "the server may still be writing")
-            }
-            Err(error) => return Err(refused(error.to_string())),
-        }
+    let known = sqlx::raw_sql("VACUUM ANALYZE").execute(&mut connection).await;
+    known.map_err(|error| refused(db_error(error).to_string()))?;
+    if let Err(error) = sqlx::raw_sql("CHECKPOINT").execute(&mut connection).await {
+        // Not every user may ask for it.
+        tracing::warn!(%error, "the server may still be writing");
     }
     Ok(())
 }
