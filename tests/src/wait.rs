@@ -1,5 +1,6 @@
 //! Bounded waits for what happens elsewhere.
 
+use crate::Destination;
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -33,4 +34,22 @@ async fn within<T, F: Future<Output = Option<T>>>(patience: Duration, what: Stri
     timeout(patience, found)
         .await
         .unwrap_or_else(|_| panic!("this did not happen in time: {what}"))
+}
+
+/// Waits for so many requests at one service of the destination.
+///
+/// # Panics
+/// They do not come within [`PATIENCE`].
+pub async fn requests(destination: &Destination, service: &str, at_least: u64) {
+    let wait = destination.until(|tally| tally.services[service].requests >= at_least);
+    timeout(PATIENCE, wait).await.expect("the request comes");
+}
+
+/// Waits for so many effects at all services of the destination together.
+///
+/// # Panics
+/// They do not come within [`PATIENCE`].
+pub async fn effects(destination: &Destination, at_least: u64) {
+    let wait = destination.until(|tally| tally.effects_total >= at_least);
+    timeout(PATIENCE, wait).await.expect("the effect comes");
 }

@@ -1,9 +1,9 @@
 //! C2 and C4: SIGKILL, in a process of its own, at the moments that matter. Counter = 1 in every branch.
 
 use crate::{CHAT, CRM, HOST, MAIL};
+use oncegate_tests::wait::{effects, requests};
 use oncegate_tests::{Behaviour, ChildHost, Connection, Destination, Folder, Rule, Service, eventually, orders};
 use serde_json::json;
-use std::time::Duration;
 
 /// The exchange's limit is long enough that only the kill ends it, and short enough to wait for what follows from it:
 /// after a kill the exchange counts as over at `send_by` (5 s) plus this.
@@ -20,20 +20,6 @@ fn crm(destination: &Destination) -> Folder {
         "retry = { attempts = 2, first = \"200ms\" }\n[steps.with]",
     );
     Folder::new().connection(&crm).flow("orders", &orders("orders", &steps))
-}
-
-async fn requests(destination: &Destination, service: &str, at_least: u64) {
-    let wait = destination.until(|tally| tally.services[service].requests >= at_least);
-    tokio::time::timeout(Duration::from_secs(30), wait)
-        .await
-        .expect("the request comes");
-}
-
-async fn effects(destination: &Destination, at_least: u64) {
-    let wait = destination.until(|tally| tally.effects_total >= at_least);
-    tokio::time::timeout(Duration::from_secs(30), wait)
-        .await
-        .expect("the effect comes");
 }
 
 /// Delivers an order and kills the host as soon as `when` has come.

@@ -6,6 +6,7 @@ mod stopped;
 mod taken_over;
 
 use crate::{CHAT, CRM};
+use oncegate_tests::wait::{effects, requests};
 use oncegate_tests::{Connection, Destination, Folder, Service, orders};
 use serde_json::Value;
 use std::time::Duration;
@@ -31,22 +32,6 @@ fn chat(destination: &Destination, timeout: &str) -> Folder {
 
 async fn with(service: Service) -> Destination {
     Destination::start([service]).await.unwrap()
-}
-
-/// Waits for so many requests at a service.
-async fn requests(destination: &Destination, service: &str, at_least: u64) {
-    let wait = destination.until(|tally| tally.services[service].requests >= at_least);
-    tokio::time::timeout(Duration::from_secs(30), wait)
-        .await
-        .expect("the request comes");
-}
-
-/// Waits for so many effects.
-async fn effects(destination: &Destination, at_least: u64) {
-    let wait = destination.until(|tally| tally.effects_total >= at_least);
-    tokio::time::timeout(Duration::from_secs(30), wait)
-        .await
-        .expect("the effect comes");
 }
 
 /// How often a request that changes something was sent.
