@@ -329,8 +329,9 @@ impl Ledger {
         self.send(|reply| Command::Finish(finish, reply)).await
     }
 
-    /// Evidence of an attempt that was given up. No fence; an open review item gets a new version.
-    pub async fn late_evidence(&self, late: LateEvidence) -> Result<()> {
+    /// Evidence of an attempt that was given up. No fence; an open review item gets a new version. Returns the epoch of the host
+    /// that has to look at the step now because a person need not decide about it any more.
+    pub async fn late_evidence(&self, late: LateEvidence) -> Result<Option<i64>> {
         let late = Arc::new(late);
         self.rare(move |mut conn| {
             let late = late.clone();

@@ -22,13 +22,25 @@ impl Fleet {
     /// # Panics
     /// One does not come up.
     pub async fn start(program: &str, folder: &Folder, count: usize) -> Fleet {
-        folder.write("oncegate.toml", with_lease(LEASE_MS).as_bytes());
         let database = new_database().await;
+        let addresses = vec![database.as_str(); count];
+        Self::start_at(program, folder, &database, &addresses).await
+    }
+
+    /// Hosts of `program` that match `folder`, each of which reaches the one `database` at an address of its own.
+    ///
+    /// # Panics
+    /// One does not come up.
+    pub async fn start_at(program: &str, folder: &Folder, database: &str, addresses: &[&str]) -> Fleet {
+        folder.write("oncegate.toml", with_lease(LEASE_MS).as_bytes());
         let mut hosts = Vec::new();
-        for _ in 0..count {
-            hosts.push(ChildHost::start_sharing(program, folder, &database, LEASE_MS).await);
+        for address in addresses {
+            hosts.push(ChildHost::start_sharing(program, folder, address, LEASE_MS).await);
         }
-        Fleet { hosts, database }
+        Fleet {
+            hosts,
+            database: database.to_owned(),
+        }
     }
 
     /// A host comes up again on the same data.

@@ -49,7 +49,7 @@ pub async fn begin(shared: &Arc<Shared>, cell: &Arc<RunCell>, index: usize) -> R
         )
         .await;
     };
-    if live.standing.in_doubt() && shared.is_found_late(cell, index, live).await? {
+    if shared.is_found_late(cell, index, live).await? {
         return Ok(Begun::Settled);
     }
     let recorded = if live.standing.doubts_known_request() {

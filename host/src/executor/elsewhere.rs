@@ -171,6 +171,14 @@ impl Shared {
         }
     }
 
+    /// Lets the host of an epoch look for what became due, be it this one or another.
+    pub(super) async fn let_look(self: &Arc<Self>, epoch: i64) {
+        match epoch == self.ledger.epoch() {
+            true => self.hear_work().await,
+            false => self.tell_work(epoch),
+        }
+    }
+
     /// Lets the host of an epoch know that it has work that it did not make due itself.
     pub(super) fn tell_work(self: &Arc<Self>, epoch: i64) {
         let shared = Arc::clone(self);

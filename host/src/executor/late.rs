@@ -6,10 +6,12 @@ use super::attempt::{Verdict, reference};
 use super::live::{LiveStep, RunCell};
 use super::mission::Mission;
 use super::outbound::Sight;
+use super::scheduler::find;
 use super::settle::{Abandoned, Change};
 use crate::ledger::{AttemptId, LateEvidence, LedgerError};
 use oncegate_domain::evidence::Evidence;
-use oncegate_domain::step::Event;
+use oncegate_domain::id::Id;
+use oncegate_domain::step::{Event, State};
 use std::sync::Arc;
 
 /// Appends what an attempt saw whose end could not be stored any more. Only what was recorded before can have an end.
@@ -36,21 +38,43 @@ pub(super) async fn append(mission: &Mission, sight: &Sight, verdict: &Verdict, 
     };
     let (step, saw) = (mission.step, verdict.evidence.to_string());
     match mission.shared.ledger.late_evidence(late).await {
-        Ok(()) => {
-            tracing::info!(%step, saw, "an attempt ended after this host had lost its lease; what it saw is appended")
+        Ok(settled_by) => {
+            tracing::info!(%step, saw, "an attempt ended after this host had lost its lease; what it saw is appended");
+            if let Some(owner) = settled_by {
+                mission.shared.let_look(owner).await;
+            }
         }
         Err(error) => tracing::warn!(%step, saw, %error, "what a late attempt saw could not be appended"),
     }
 }
 
 impl Shared {
-    /// Completes a step in doubt of which late evidence proves that the effect exists; `true`: it did.
+    /// Completes a step that late evidence settles while a person is asked about it; `true`: that was so. Whoever else finds a
+    /// step due asks when it begins.
+    pub(super) async fn is_settled_in_review(
+        self: &Arc<Self>,
+        cell: &Arc<RunCell>,
+        step: Id,
+    ) -> Result<bool, Abandoned> {
+        match find(cell, step).await {
+            Some((index, live)) if matches!(live.standing.state, State::NeedsReview { .. }) => {
+                self.is_found_late(cell, index, &live).await
+            }
+            Some(_) | None => Ok(false),
+        }
+    }
+
+    /// Completes a step of which late evidence proves that the effect exists; `true`: it did. Asked about every step that may
+    /// ever have sent something: a person may have said in the meantime that the effect does not exist.
     pub(super) async fn is_found_late(
         self: &Arc<Self>,
         cell: &Arc<RunCell>,
         index: usize,
         live: &LiveStep,
     ) -> Result<bool, Abandoned> {
+        if live.standing.first_intent_ms.is_none() {
+            return Ok(false);
+        }
         let Some(found) = self.ledger.late_found(live.id).await? else {
             return Ok(false);
         };
@@ -60,7 +84,7 @@ impl Shared {
             ..Change::of(Event::LateConfirmation)
         };
         self.settle(cell, index, change).await?;
-        tracing::info!(step = %live.id, "what an attempt saw that ended late settles the doubt: the effect exists");
+        tracing::info!(step = %live.id, "what an attempt saw that ended late settles the step: the effect exists");
         Ok(true)
     }
 }

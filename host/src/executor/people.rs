@@ -133,6 +133,7 @@ impl Shared {
         let index = index.ok_or_else(|| DecisionError::NotFound(format!("step {step}")))?;
         let at_ms = self.clock.now_ms();
         let live = &steps[index];
+        self.check_nothing_was_found(live, &decided.what).await?;
         let approved = self.approved_for(live).await?;
         let terms = approved.as_ref().map(|approved| &approved.terms);
         if let Verb::Resolve { output, .. } = &decided.what {
@@ -182,6 +183,18 @@ impl Shared {
         ready.push((step, steps[index].connection.clone()));
         drop(steps);
         self.after_decision(&cell, owner, consequences.run_state, &ready);
+        Ok(())
+    }
+
+    /// What proves the effect may have come a moment ago: the host is about to complete the step, and whoever says that the effect
+    /// does not exist, or must not, has not seen it. Whatever comes after this look changes the item, and the decision is stale.
+    async fn check_nothing_was_found(&self, live: &LiveStep, what: &Verb) -> Result<(), DecisionError> {
+        let denies = matches!(what, Verb::Retry { .. } | Verb::Discard);
+        if denies && self.ledger.late_found(live.id).await?.is_some() {
+            let why =
+                "an answer that came late proves that the effect exists; the host completes the step, look at it again";
+            return Err(DecisionError::NotPossible(why.to_owned()));
+        }
         Ok(())
     }
 

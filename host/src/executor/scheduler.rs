@@ -242,7 +242,11 @@ impl Shared {
                 for due in part {
                     if let Some(cell) = cells.get(&due.run) {
                         self.catch_up(cell, due).await.or_else(Abandoned::unless_overtaken)?;
-                        self.offer(cell, &(due.id, connection.to_owned()), None);
+                        match self.is_settled_in_review(cell, due.id).await {
+                            Ok(true) => {}
+                            Ok(false) => self.offer(cell, &(due.id, connection.to_owned()), None),
+                            Err(error) => error.unless_overtaken()?,
+                        }
                     }
                 }
             }

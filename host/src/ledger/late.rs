@@ -23,13 +23,15 @@ pub struct LateFound {
 }
 
 /// Appends evidence to an attempt that was given up. A person who looks at the step must see it before deciding, so its
-/// open item gets a new version.
-pub(super) async fn append(conn: &mut Conn<'_>, late: &LateEvidence) -> Result<()> {
+/// open item gets a new version. Where it proves the effect of a step that waits for a person, nobody need be asked any more:
+/// the step is due, so that the owner of its run completes it. Returns the epoch of that owner.
+pub(super) async fn append(conn: &mut Conn<'_>, late: &LateEvidence) -> Result<Option<i64>> {
     const APPEND: &str = "UPDATE attempts SET late_evidence = ?3, late_ms = ?4, late_outcome = ?5, late_output = ?6,
           late_reference = ?7
         WHERE step_id = ?1 AND number = ?2 AND epoch = ?8 RETURNING step_id";
     const BUMP: &str = "UPDATE review_items SET version = version + 1
         WHERE step_id = ?1 AND closed_ms IS NULL AND step_id IS NOT NULL";
+    const LOOK: &str = "UPDATE steps SET due_ms = ?2 WHERE id = ?1 AND state = 'needs_review' RETURNING epoch";
     let attempt = late.attempt;
     let values = vec![
         Value::id(attempt.step),
@@ -46,7 +48,22 @@ pub(super) async fn append(conn: &mut Conn<'_>, late: &LateEvidence) -> Result<(
         return Err(LedgerError::NotFound { what: "attempt", id });
     }
     conn.query(BUMP, vec![Value::id(attempt.step)]).await?;
-    Ok(())
+    if !late.outcome.as_ref().is_some_and(proves_effect) {
+        return Ok(None);
+    }
+    let looked = conn
+        .query(LOOK, vec![Value::id(attempt.step), Value::int(late.at_ms)])
+        .await?;
+    let owner = |row: Row| row.decode("steps", |row| row.int());
+    looked.into_iter().next().map(owner).transpose()
+}
+
+/// Accepted only, the destination may still think otherwise.
+fn proves_effect(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Confirmed(Proof::Answered(_) | Proof::FoundAlreadyThere) => true,
+        Outcome::Confirmed(Proof::Accepted) | Outcome::Refused(_) | Outcome::Unsent | Outcome::Unknown => false,
+    }
 }
 
 /// Late evidence that the effect of a step exists.
@@ -62,10 +79,8 @@ pub(super) async fn found(conn: &mut Conn<'_>, step: Id) -> Result<Option<LateFo
             };
             Ok((outcome, found))
         })?;
-        match outcome {
-            Some(Outcome::Confirmed(Proof::Answered(_) | Proof::FoundAlreadyThere)) => return Ok(Some(found)),
-            Some(Outcome::Confirmed(Proof::Accepted) | Outcome::Refused(_) | Outcome::Unsent | Outcome::Unknown)
-            | None => {}
+        if outcome.as_ref().is_some_and(proves_effect) {
+            return Ok(Some(found));
         }
     }
     Ok(None)

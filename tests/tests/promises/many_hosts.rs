@@ -1,6 +1,7 @@
 //! Several hosts on one database: what one has begun another ends, and what one was told all know. Each host is a process of its
 //! own, and its lease is as short as it may be.
 
+mod late_answers;
 mod people;
 mod stopped;
 mod taken_over;

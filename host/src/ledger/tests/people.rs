@@ -8,6 +8,7 @@ on_both! {
     of_two_people_one_wins,
     a_decision_from_an_outdated_page_changes_nothing,
     late_evidence_is_kept_and_a_person_must_look_again,
+    only_evidence_that_proves_an_effect_calls_the_owner,
     a_step_can_come_back_to_review,
     cancelling_closes_what_waits_and_is_on_record,
     steps_that_tell_people_are_made_with_the_review,
@@ -176,11 +177,10 @@ async fn a_decision_from_an_outdated_page_changes_nothing(house: House) {
     assert!(house.ledger.run_show(run).await.unwrap().unwrap().audit.is_empty());
 }
 
-async fn late_evidence_is_kept_and_a_person_must_look_again(house: House) {
-    let (run, steps, item) = reviewed(&house).await;
-    let late = |number| LateEvidence {
+fn late(house: &House, run: Id, attempt: AttemptId) -> LateEvidence {
+    LateEvidence {
         run,
-        attempt: AttemptId { step: steps[0], number },
+        attempt,
         epoch: house.ledger.epoch(),
         evidence: Evidence::Answered(200),
         status: Some(200),
@@ -188,7 +188,50 @@ async fn late_evidence_is_kept_and_a_person_must_look_again(house: House) {
         output: Some(serde_json::json!({ "id": 7 })),
         reference: Some("crm-7".into()),
         at_ms: NOW_MS + 3,
+    }
+}
+
+async fn only_evidence_that_proves_an_effect_calls_the_owner(house: House) {
+    let (run, steps, _) = reviewed(&house).await;
+    let attempt = AttemptId {
+        step: steps[0],
+        number: 1,
     };
+    for outcome in [
+        None,
+        Some(Outcome::Unknown),
+        Some(Outcome::Unsent),
+        Some(Outcome::Confirmed(Proof::Accepted)),
+    ] {
+        let evidence = LateEvidence {
+            outcome,
+            ..late(&house, run, attempt)
+        };
+        assert_eq!(house.ledger.late_evidence(evidence).await.unwrap(), None, "{outcome:?}");
+        assert!(house.due().await.is_empty(), "{outcome:?}");
+    }
+    let owner = house.ledger.late_evidence(late(&house, run, attempt)).await.unwrap();
+    assert_eq!(owner, Some(house.ledger.epoch()));
+    assert_eq!(
+        house.due().await.iter().map(|due| due.id).collect::<Vec<_>>(),
+        [steps[0]]
+    );
+    // One that does not wait for a person has its time, and whoever begins it then reads the evidence.
+    let (run, steps) = house.run("A-2").await;
+    house.ledger.intend(house.intent(run, steps[0], 0, 1)).await.unwrap();
+    let attempt = AttemptId {
+        step: steps[0],
+        number: 1,
+    };
+    assert_eq!(
+        house.ledger.late_evidence(late(&house, run, attempt)).await.unwrap(),
+        None
+    );
+}
+
+async fn late_evidence_is_kept_and_a_person_must_look_again(house: House) {
+    let (run, steps, item) = reviewed(&house).await;
+    let late = |number| late(&house, run, AttemptId { step: steps[0], number });
     house.ledger.late_evidence(late(1)).await.unwrap();
     assert!(matches!(
         house.ledger.late_evidence(late(9)).await.unwrap_err(),
