@@ -211,6 +211,22 @@ fn a_renamed_flow_is_changed_and_not_deactivated() {
 }
 
 #[test]
+fn another_event_key_is_said_aloud_also_where_the_flow_is_renamed() {
+    let said_of = |flow: String| {
+        let mut changed = folder();
+        changed.flows.insert("flows/lead.toml".into(), flow);
+        said(&planned(&changed, &applied(&folder()), &[]))
+    };
+    let words = "one that has run before the change runs again if it is delivered once more";
+    let other_key = FLOW.replace("{{ body.id }}", "{{ body.email }}");
+    assert!(said_of(other_key.clone()).contains(words));
+    let renamed = "name = \"website-contact\"\nrenamed_from = \"website-lead\"";
+    assert!(said_of(other_key.replace("name = \"website-lead\"", renamed)).contains(words));
+    assert!(!said_of(FLOW.replace("Website lead", "Lead")).contains(words));
+    assert!(!said(&planned(&folder(), &CatalogRows::default(), &[])).contains(words));
+}
+
+#[test]
 fn another_place_is_said_aloud() {
     let mut moved = folder();
     moved.connections.insert(

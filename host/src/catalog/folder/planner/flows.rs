@@ -5,8 +5,13 @@ use super::super::{FileProblem, Folder, say, uses};
 use super::{Planner, Version};
 use crate::catalog::Problem;
 use crate::flow::{Flow, StepPlan};
+use crate::ledger::StoredFlow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+
+/// Said where a flow gets another event key.
+const OTHER_KEY: &str =
+    "its events get another key: one that has run before the change runs again if it is delivered once more";
 
 impl Planner<'_> {
     pub(super) fn flows(&mut self, folder: &Folder) {
@@ -131,7 +136,12 @@ impl Planner<'_> {
             } else {
                 Verb::Add
             };
-            let lines = say::flow(flow, renamed);
+            let mut lines = say::flow(flow, renamed);
+            let before = |row: &&StoredFlow| Some(row.name.as_str()) == renamed;
+            let row = row.or_else(|| self.rows.flows.iter().find(before));
+            if row.is_some_and(|row| key_of(&row.source) != key_of(source)) {
+                lines.push(OTHER_KEY.to_owned());
+            }
             self.plan.changes.push(Change {
                 verb,
                 subject: Subject::Flow,
@@ -146,4 +156,10 @@ impl Planner<'_> {
             examples,
         });
     }
+}
+
+/// As it is written; `None`: a scheme gives it.
+fn key_of(source: &str) -> Option<toml::Value> {
+    let flow: toml::Table = source.parse().ok()?;
+    flow.get("trigger")?.get("webhook")?.get("key").cloned()
 }
