@@ -9,7 +9,8 @@ pub struct RuntimeLimits {
     pub small: CallLimits,
     /// For the others: those that bring an interpreter (JavaScript, Python), or start with much memory.
     pub large: CallLimits,
-    /// Time from the start of a call to its end, waiting included, in milliseconds.
+    /// Time from the start of a call to its end, waiting included, in milliseconds. Longer than any exchange may take, so that it
+    /// is the exchange's own limit that ends it.
     pub wall_clock_ms_max: u64,
     /// How long a guest may compute before the others have their turn, in milliseconds. CPU time is looked at as often.
     pub tick_ms: u64,
@@ -66,7 +67,7 @@ impl Default for RuntimeLimits {
         RuntimeLimits {
             small: CallLimits::small(),
             large: CallLimits::large(),
-            wall_clock_ms_max: 60_000,
+            wall_clock_ms_max: limits::REQUEST_TIMEOUT_MS_MAX + 30_000,
             tick_ms: 2,
             handles_max: 1_000,
             stack_bytes_max: 512 << 10,
