@@ -2,7 +2,7 @@
 //! memory it needs for what waits, and what it does while all of it waits for later.
 
 use super::figures::{mb, ms, rounded};
-use super::fill::{Backlog, fill};
+use super::fill::{Backlog, Others, fill};
 use super::process::Used;
 use super::records::Effect;
 use super::stage::Stage;
@@ -68,7 +68,7 @@ impl Stage {
             first: self.take_numbers(events),
             events,
             under_way: UNDER_WAY.min(events / 2),
-            asleep,
+            others: if asleep { Others::Asleep } else { Others::Ready },
         };
         fill(&self.data(), self.database(), backlog)?;
         let before = self.destination.count()?;

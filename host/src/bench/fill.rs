@@ -6,13 +6,14 @@ use super::load::body;
 use crate::clock::{Clock, SystemClock};
 use crate::executor::intake::first_steps;
 use crate::flow::{ContentEncoding, EventView, Flow, RawBody};
-use crate::ledger::{Accepted, AttemptKind, Database, Ledger, NewEvent, NewIntent, Opening, Place};
-use crate::ledger::{StoredFlow, StoredRequest, new_id};
+use crate::ledger::{Accepted, AttemptKind, Database, Finish, Ledger, NewEvent, NewIntent, Opening, Place};
+use crate::ledger::{StepWrite, StoredFlow, StoredRequest, new_id};
 use anyhow::{Context, bail};
 use futures::future::try_join_all;
 use oncegate_domain::id::Id;
 use oncegate_domain::key::{EventKey, key_hash};
-use oncegate_domain::step::{self, Event, Retry, State, Step};
+use oncegate_domain::run;
+use oncegate_domain::step::{self, Event, Retry, Review, State, Step};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,6 +24,17 @@ const AT_ONCE: u64 = 256;
 /// How far off the time is for which steps wait: nothing of them comes due while the bench runs.
 const FAR_MS: i64 = 24 * 3_600_000;
 
+/// How those stand that were not under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// They can go at once.
+    Ready,
+    /// They wait for a time that is far off, after a try that failed.
+    Asleep,
+    /// A person is asked about them.
+    Asked,
+}
+
 /// What is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Backlog {
@@ -32,8 +44,8 @@ pub struct Backlog {
     pub events: u64,
     /// So many of them, the oldest, have an intent without an end: they were under way when their host was gone.
     pub under_way: u64,
-    /// All others wait for a time that is far off, after a try that failed; else they are ready.
-    pub asleep: bool,
+    /// The others.
+    pub others: Others,
 }
 
 /// Fills the ledger in `data`, whose host is down, with events of the flow of one step.
@@ -119,8 +131,14 @@ impl<'a> Filler<'a> {
         let Accepted::New { run, steps, .. } = accepted else {
             bail!("event {event} was there before");
         };
-        if let (true, Some(step)) = (is_under_way, steps.first()) {
-            self.ledger.intend(self.intent(run, *step, received_ms)?).await?;
+        match steps.first() {
+            Some(step) if is_under_way => {
+                self.ledger.intend(self.intent(run, *step, received_ms)?).await?;
+            }
+            Some(step) if self.backlog.others == Others::Asked => {
+                self.ledger.finish(self.asked(run, *step, received_ms)).await?;
+            }
+            Some(_) | None => {}
         }
         Ok(())
     }
@@ -139,7 +157,7 @@ impl<'a> Filler<'a> {
         };
         let key = self.flow.event_key(&view)?;
         let mut steps = first_steps(&self.flow, received_ms);
-        if self.backlog.asleep && !is_under_way {
+        if self.backlog.others == Others::Asleep && !is_under_way {
             for step in &mut steps {
                 step.state = self.asleep(&step.state);
                 step.due_ms = step.state.due_ms();
@@ -177,6 +195,30 @@ impl<'a> Filler<'a> {
             },
             attempts: 1,
             ..ready.clone()
+        }
+    }
+
+    fn asked(&self, run: Id, step: Id, at_ms: i64) -> Finish {
+        let standing = Step {
+            state: State::NeedsReview {
+                reason: Review::AttemptsUsedUp,
+            },
+            attempts: 8,
+            ..Step::new()
+        };
+        Finish {
+            run,
+            run_state: Some(run::State::NeedsReview),
+            run_version: 0,
+            epoch: self.ledger.epoch(),
+            at_ms,
+            step: StepWrite {
+                last_error: Some("the destination answered 503".to_owned()),
+                ..StepWrite::new(step, 0, standing)
+            },
+            attempt: None,
+            others: Vec::new(),
+            notify: Vec::new(),
         }
     }
 

@@ -2,10 +2,12 @@
 //! rows have filled.
 
 use super::figures::ms;
+use super::fill::{Backlog, Others, fill};
 use super::percentile::nearest_rank;
 use super::stage::Stage;
-use crate::clock::monotonic_ns;
+use crate::clock::{Clock, SystemClock, monotonic_ns};
 use crate::host_process::HostProcess;
+use crate::ledger::new_id;
 use anyhow::Context;
 use serde::Serialize;
 
@@ -14,6 +16,10 @@ const ASKED: usize = 100;
 const WARM_UP: usize = 5;
 /// Found nowhere, so that a search has to go as far as it ever does.
 const NOWHERE: &str = "nowhere-to-be-found";
+/// So many wait for a person, more than a page.
+const IN_REVIEW: u64 = 1_000;
+/// Runs are shown that are so old, from the first to the last, each twice as old as the one before.
+const AGES_MS: std::ops::RangeInclusive<u32> = 7..=22;
 
 /// How long one listing takes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,18 +39,21 @@ impl Stage {
     ///
     /// # Errors
     /// The host does not come up, or does not answer.
-    pub fn listings(&self) -> anyhow::Result<Vec<Row>> {
+    pub fn listings(&mut self) -> anyhow::Result<Vec<Row>> {
+        let asked = Backlog {
+            first: self.take_numbers(IN_REVIEW),
+            events: IN_REVIEW,
+            under_way: 0,
+            others: Others::Asked,
+        };
+        fill(&self.data(), self.database(), asked)?;
         let host = self.host()?;
         let counts = host.ask("counts")?;
         let runs = counts["runs"].as_object().into_iter().flatten();
         let runs = runs.filter_map(|(_, count)| count.as_u64()).sum();
-        let newest = host.ask("runs?limit=500")?;
-        let shown = newest["items"].as_array().context("the host does not list its runs")?;
-        let shown: Vec<String> = shown
-            .iter()
-            .filter_map(|run| Some(format!("runs/{}", run["id"].as_str()?)))
-            .collect();
+        let newest = host.ask("runs?limit=1")?;
         let flow = newest["items"][0]["flow"].as_str().unwrap_or_default();
+        let shown = of_all_ages(&host)?;
         let asked = [
             ("run list", vec!["runs".to_owned()]),
             ("run list --text", vec![format!("runs?text={NOWHERE}")]),
@@ -70,6 +79,23 @@ impl Stage {
         host.stop()?;
         Ok(rows)
     }
+}
+
+/// Where runs are shown, from the newest ones to the oldest: most of them lie where nobody has looked for long.
+fn of_all_ages(host: &HostProcess) -> anyhow::Result<Vec<String>> {
+    let now_ms = SystemClock.now_ms();
+    let mut shown = Vec::new();
+    for age in AGES_MS {
+        let before = new_id(now_ms - (1 << age));
+        let older = host.ask(&format!("runs?limit=20&after={before}"))?;
+        let older = older["items"].as_array().context("the host does not list its runs")?;
+        shown.extend(
+            older
+                .iter()
+                .filter_map(|run| Some(format!("runs/{}", run["id"].as_str()?))),
+        );
+    }
+    Ok(shown)
 }
 
 /// One path after the other, round and round; how long each answer took, in nanoseconds.

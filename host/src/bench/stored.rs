@@ -2,7 +2,7 @@
 //! with so many finished runs in it. No host and no load: the ledger's own commands.
 
 use super::figures::rounded;
-use super::fill::{Backlog, Filler, fill};
+use super::fill::{Backlog, Filler, Others, fill};
 use super::installation::CONNECTION;
 use super::percentile::nearest_rank;
 use super::stage::Stage;
@@ -48,7 +48,7 @@ impl Stage {
             first: self.take_numbers(LEFT),
             events: LEFT,
             under_way: 0,
-            asleep: false,
+            others: Others::Ready,
         };
         let (data, database) = (self.data(), self.database().clone());
         let runtime = tokio::runtime::Runtime::new()?;
