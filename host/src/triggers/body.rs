@@ -85,17 +85,20 @@ pub async fn read(
     tokio::pin!(in_all, at_first);
     let mut is_quick = true;
     loop {
-        let frame = tokio::select! {
-            // What is there already is taken whatever the time, so that a busy host makes nobody slow.
-            biased;
-            frame = tokio::time::timeout(Duration::from_millis(STALL_MS), incoming.frame()) => frame,
-            () = &mut in_all => return Err(too_slow()),
-            () = &mut at_first, if is_quick => {
-                is_quick = false;
-                if let Some(stranger) = stranger {
-                    held.slow_down(stranger).map_err(|NoRoom| busy())?;
+        let frame = tokio::time::timeout(Duration::from_millis(STALL_MS), incoming.frame());
+        tokio::pin!(frame);
+        let frame = loop {
+            tokio::select! {
+                // What is there already is taken whatever the time, so that a busy host makes nobody slow.
+                biased;
+                frame = &mut frame => break frame,
+                () = &mut in_all => return Err(too_slow()),
+                () = &mut at_first, if is_quick => {
+                    is_quick = false;
+                    if let Some(stranger) = stranger {
+                        held.slow_down(stranger).map_err(|NoRoom| busy())?;
+                    }
                 }
-                continue;
             }
         };
         match frame {

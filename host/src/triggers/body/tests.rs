@@ -1,6 +1,7 @@
 use super::super::arriving::{Arriving, Room};
 use super::*;
 use axum::http::HeaderValue;
+use futures::StreamExt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -74,8 +75,21 @@ fn stranger() -> Stranger {
 }
 
 async fn read_in(room: &Arc<Arriving>, body: Body, stranger: Option<&Stranger>) -> Result<usize, u16> {
-    let read = read(body, BOUNDS, &mut room.hold("leads"), stranger).await;
+    read_within(room, BOUNDS.ms_max, body, stranger).await
+}
+
+async fn read_within(room: &Arc<Arriving>, ms_max: u64, body: Body, stranger: Option<&Stranger>) -> Result<usize, u16> {
+    let read = read(body, Bounds { ms_max, ..BOUNDS }, &mut room.hold("leads"), stranger).await;
     read.map(|bytes| bytes.len()).map_err(|problem| problem.status.as_u16())
+}
+
+/// A byte at once, and another one after each of these pauses.
+fn pausing(pauses_ms: &'static [u64]) -> Body {
+    let pauses_ms = std::iter::once(0).chain(pauses_ms.iter().copied());
+    Body::from_stream(futures::stream::iter(pauses_ms).then(|ms| async move {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        Ok::<_, std::io::Error>(bytes::Bytes::from_static(b"x"))
+    }))
 }
 
 fn never() -> Body {
@@ -111,6 +125,28 @@ async fn a_slow_body_of_a_stranger_needs_a_place_and_a_quick_one_does_not() {
     both.sort();
     assert_eq!(both, [Err(408), Err(429)], "one place, until its time is over");
     assert_eq!((quick, proven), (Ok(10), Err(408)));
+}
+
+#[tokio::test]
+async fn a_body_may_pause_as_long_as_it_has_not_stopped_and_its_time_is_not_over() {
+    let room = room(1_000, 1);
+    let (in_time, paused, stopped, too_late) = tokio::join!(
+        read_within(&room, 1_000, pausing(&[700]), None),
+        read_within(&room, 10_000, pausing(&[2_500]), None),
+        read_within(&room, 10_000, pausing(&[3_500]), None),
+        read_within(&room, 1_000, pausing(&[700, 700]), None),
+    );
+    assert_eq!((in_time, paused), (Ok(2), Ok(2)));
+    assert_eq!((stopped, too_late), (Err(408), Err(408)));
+}
+
+#[tokio::test]
+async fn an_honest_slow_body_of_a_stranger_is_taken_where_a_place_is_free() {
+    for (places, expected) in [(1, Ok(3)), (0, Err(429))] {
+        let room = room(1_000, places);
+        let read = read_within(&room, 2_000, pausing(&[300, 500]), Some(&stranger())).await;
+        assert_eq!(read, expected, "{places}");
+    }
 }
 
 #[tokio::test]
