@@ -22,6 +22,7 @@ use crate::runtime::{PerformReturn, Problem, Size, Stop};
 use crate::share::Share;
 use oncegate_domain::doubt::{Circumstances, Effect};
 use oncegate_domain::evidence::{Cut, Evidence, Facts, Report};
+use oncegate_domain::limits::REFERENCE_BYTES_MAX;
 use oncegate_domain::outcome::{self, Outcome};
 use oncegate_domain::retry::{RetryAfter, retry_after};
 use oncegate_domain::step::{self, AttemptEnd, Event};
@@ -175,11 +176,18 @@ pub(super) fn read_output(mission: &Mission, text: Option<&str>) -> (Option<Arc<
 
 /// What a person would search for at the destination.
 pub(super) fn reference(mission: &Mission, output: Option<&Value>) -> Option<String> {
-    match output?.pointer(mission.approved.reference.as_deref()?)? {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
+    searchable(output?.pointer(mission.approved.reference.as_deref()?)?)
+}
+
+/// A value as a person would type it. One that is too long to search for is left out: a part of it would find nothing, or
+/// something else.
+fn searchable(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    };
+    (text.len() <= REFERENCE_BYTES_MAX).then_some(text)
 }
 
 /// What the connector said, taken apart.
@@ -325,5 +333,32 @@ pub(super) fn health(evidence: Evidence, outcome: Outcome, tried: bool) -> Healt
         (Evidence::Answered(_), _) => Health::Good,
         (Evidence::MaybeSent | Evidence::NothingSent, _) if tried => Health::Bad,
         (Evidence::None | Evidence::NothingSent | Evidence::MaybeSent, _) => Health::Silent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_reference_is_a_text_or_a_number_that_a_person_would_search_for() {
+        assert_eq!(searchable(&json!("R-2027-1")).as_deref(), Some("R-2027-1"));
+        assert_eq!(searchable(&json!(12)).as_deref(), Some("12"));
+        for other in [json!(null), json!(true), json!(["R-1"]), json!({"id": "R-1"})] {
+            assert_eq!(searchable(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_reference_that_is_too_long_is_left_out_and_never_cut() {
+        for sign in ["a", "1"] {
+            let of_bytes = |bytes: usize| match sign {
+                "1" => serde_json::from_str(&sign.repeat(bytes)).unwrap(),
+                _ => json!(sign.repeat(bytes)),
+            };
+            assert_eq!(searchable(&of_bytes(1_024)), Some(sign.repeat(1_024)));
+            assert_eq!(searchable(&of_bytes(1_025)), None);
+        }
     }
 }
