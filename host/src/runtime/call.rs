@@ -14,6 +14,7 @@ use super::door::{AnyDoor, Door};
 use super::engine::{Inner, Runtime};
 use super::guest::Guest;
 use super::limiter::Limiter;
+use super::limits::RuntimeLimits;
 use super::log::{LogBudget, fit};
 use super::meter::{CpuMeter, CpuSpent, Turn};
 use super::outcome::{Call, GuestDoubt, LookupReturn, PerformReturn, Stop};
@@ -21,8 +22,10 @@ use super::wasi::Wasi;
 
 /// What is kept of a sentence about a guest that failed, in bytes.
 const WHY_BYTES_MAX: usize = 1 << 10;
-/// What the engine says, in words alone, about a guest that hands over more than [`super::RuntimeLimits`] allow.
+/// What the engine says, in words alone, about a guest that hands over more than [`RuntimeLimits`] allow.
 const HOSTCALL_FUEL_SPENT: &str = "fuel allocated for hostcalls";
+/// The same about one that holds too many handles: to things of the host, and to its own.
+const HANDLES_SPENT: [&str; 2] = ["resource table has no free keys", "store handle limit exceeded"];
 
 impl Runtime {
     /// Calls `perform` in a fresh instance. The door comes back in every case.
@@ -146,12 +149,12 @@ impl Inner {
             Some(Err(error)) if error.is::<CpuSpent>() => Err(Stop::Cpu),
             // Never once the guest's function was called: busy counts as no attempt.
             Some(Err(error)) if !guest.called && error.is::<PoolConcurrencyLimitError>() => Err(Stop::Busy),
-            Some(Err(error)) => Err(Stop::Trap(why(&error, self.limits.hostcall_bytes_max))),
+            Some(Err(error)) => Err(Stop::Trap(why(&error, &self.limits))),
         }
     }
 }
 
-fn why(error: &wasmtime::Error, hostcall_bytes_max: usize) -> String {
+fn why(error: &wasmtime::Error, limits: &RuntimeLimits) -> String {
     if let Some(I32Exit(status)) = error.downcast_ref() {
         return format!("it exited with status {status} instead of returning");
     }
@@ -164,7 +167,12 @@ fn why(error: &wasmtime::Error, hostcall_bytes_max: usize) -> String {
         None => match error.root_cause().to_string() {
             words if words.contains(HOSTCALL_FUEL_SPENT) => format!(
                 "it handed more than {} MiB to the host in one call (a request with its body, a log line, an output)",
-                hostcall_bytes_max >> 20
+                limits.hostcall_bytes_max >> 20
+            ),
+            words if HANDLES_SPENT.iter().any(|spent| words.contains(spent)) => format!(
+                "it held more than {} handles at the same time (streams and other resources): it must drop what it does not \
+                 need any more",
+                limits.handles_max
             ),
             words => fit(words, &mut { WHY_BYTES_MAX }),
         },

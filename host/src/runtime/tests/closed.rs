@@ -217,7 +217,7 @@ async fn leaving_by_exit_is_a_fault_of_the_connector() {
 }
 
 #[tokio::test]
-async fn too_much_randomness_at_once_and_too_many_handles_are_refused() {
+async fn too_much_randomness_at_once_is_refused() {
     let (_, returned) = perform(
         brief(),
         &asking("(call $bytes (i64.const 1048577) (i32.const 1300)) unreachable"),
@@ -227,10 +227,33 @@ async fn too_much_randomness_at_once_and_too_many_handles_are_refused() {
         matches!(&returned, Err(Stop::Trap(why)) if why.contains("random bytes")),
         "{returned:?}"
     );
-    let (_, returned) = perform(
-        brief(),
-        &asking("(loop $ever (drop (call $stdout)) (br $ever)) unreachable"),
+}
+
+/// Does this so many times.
+fn again(times: u32, what: &str) -> String {
+    format!(
+        "(local $left i32) (local.set $left (i32.const {times}))
+         (loop $more {what} (br_if $more (local.tee $left (i32.sub (local.get $left) (i32.const 1))))) {OK}"
     )
-    .await;
-    assert!(matches!(&returned, Err(Stop::Trap(_))), "{returned:?}");
+}
+
+#[tokio::test]
+async fn a_call_holds_so_many_handles_and_is_told_when_it_wants_more() {
+    let of_the_host = |times: u32| asking(&again(times, "(drop (call $stdout))"));
+    let its_own = |times: u32| Guest {
+        lowered: "(type $thing (resource (rep i32))) (core func $new (canon resource.new $thing))".to_owned(),
+        host: r#"(export "new" (func $new))"#.to_owned(),
+        uses: r#"(import "host" "new" (func $new (param i32) (result i32)))"#.to_owned(),
+        perform: again(times, "(drop (call $new (i32.const 1)))"),
+        ..Guest::default()
+    };
+    let why = "it held more than 1000 handles at the same time (streams and other resources): it must drop what it \
+               does not need any more";
+    for (at, past) in [
+        (of_the_host(1_000), of_the_host(1_001)),
+        (its_own(1_000), its_own(1_001)),
+    ] {
+        assert_eq!(perform(brief(), &at).await.1, completed());
+        assert_eq!(perform(brief(), &past).await.1, Err(Stop::Trap(why.to_owned())));
+    }
 }
