@@ -74,7 +74,7 @@ impl Writer {
                 Ok(None) => break,
                 Err(why) => return self.fail(why),
             };
-            let mut group = self.gather(first, group_before / 2);
+            let mut group = gather(&mut self.queue, first, group_before / 2);
             group_before = group.len();
             closers.extend(group.extract_if(.., |command| matches!(command, Command::Close(_))));
             if let Err(why) = self.commit(group).await {
@@ -109,24 +109,6 @@ impl Writer {
                 Err(_) => self.connection.look_for().await?,
             }
         }
-    }
-
-    /// The first command and all that wait behind it. Where the group before was larger, its senders were just woken
-    /// and are about to send what follows: a commit costs as much as a dozen commands, so they get a fraction of a
-    /// millisecond to share it. A lone command waits for nobody.
-    fn gather(&mut self, first: Command, expected: usize) -> Vec<Command> {
-        let mut group = vec![first];
-        for _ in 0..LINGERS_MAX {
-            while group.len() < COMMANDS_PER_COMMIT_MAX {
-                let Ok(command) = self.queue.try_recv() else { break };
-                group.push(command);
-            }
-            if group.len() >= expected {
-                break;
-            }
-            std::thread::sleep(LINGER);
-        }
-        group
     }
 
     /// Commits a group and wakes its senders. The error is fatal; those who wait have been told.
@@ -331,6 +313,39 @@ impl Writer {
         self.queue.close();
         while let Ok(command) = self.queue.try_recv() {
             command.wake(Err(LedgerError::Fatal(why.clone())));
+        }
+    }
+}
+
+/// The first command and all that wait behind it. Where the group before was larger, its senders were just woken and are
+/// about to send what follows: a commit costs as much as a dozen commands, so they get a fraction of a millisecond to share
+/// it. A lone command waits for nobody.
+fn gather<T>(queue: &mut mpsc::Receiver<T>, first: T, expected: usize) -> Vec<T> {
+    let mut group = vec![first];
+    for _ in 0..LINGERS_MAX {
+        while group.len() < COMMANDS_PER_COMMIT_MAX {
+            let Ok(command) = queue.try_recv() else { break };
+            group.push(command);
+        }
+        if group.len() >= expected {
+            break;
+        }
+        std::thread::sleep(LINGER);
+    }
+    group
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_takes_all_that_wait_up_to_its_bound() {
+        for (waiting, taken, left) in [(255, 256, 0), (256, 256, 1)] {
+            let (sender, mut queue) = mpsc::channel(COMMANDS_WAITING_MAX);
+            (0..waiting).for_each(|number| sender.try_send(number).unwrap());
+            let group = gather(&mut queue, waiting, 0);
+            assert_eq!((group.len(), queue.len()), (taken, left), "{waiting} behind the first");
         }
     }
 }
