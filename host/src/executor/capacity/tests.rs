@@ -1,3 +1,5 @@
+mod told;
+
 use super::*;
 use crate::clock::{Clock, ManualClock};
 use std::collections::VecDeque;
