@@ -122,6 +122,19 @@ async fn headers_are_read_up_to_their_limit() {
 }
 
 #[tokio::test]
+async fn header_lines_are_counted_and_read_up_to_their_limit() {
+    for (lines, evidence) in [(256, Evidence::Answered(200)), (257, Evidence::MaybeSent)] {
+        let others: String = (1..lines).map(|n| format!("X-{n}: a\r\n")).collect();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{others}\r\n");
+        let exchange = post(&answering(head, Vec::new()).await, b"{}").await;
+        assert_evidence(&exchange, evidence);
+        if let Some(error) = exchange.error {
+            assert!(error.contains("head is too large"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_byte_now_and_then_is_cut_by_the_timeout() {
     for in_head in [true, false] {
         let server = Server::start(move |mut peer| async move {
@@ -162,6 +175,28 @@ async fn an_answer_that_hardly_moves_is_cut_long_before_a_long_timeout() {
     let exchange = post_within(&server, b"{}", &limits).await;
     assert_evidence(&exchange, Evidence::MaybeSent);
     assert!(exchange.error.unwrap().contains("too slowly"));
+}
+
+#[tokio::test]
+async fn an_answer_that_keeps_moving_may_take_its_time() {
+    let server = Server::start(|mut peer| async move {
+        peer.request().await?;
+        peer.write("HTTP/1.1 200 OK\r\nContent-Length: 1600\r\n\r\n").await?;
+        for _ in 0..25 {
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            peer.write("x".repeat(64)).await?;
+        }
+        peer.stay()
+    })
+    .await;
+    let limits = ExchangeLimits {
+        progress_ms: 200,
+        progress_bytes_min: 64,
+        ..patient()
+    };
+    let exchange = post_within(&server, b"{}", &limits).await;
+    assert_evidence(&exchange, Evidence::Answered(200));
+    assert_eq!(exchange.answer.unwrap().body.len(), 1_600);
 }
 
 #[tokio::test]
