@@ -94,3 +94,15 @@ fn a_module_that_does_not_describe_itself_says_why() {
     assert!(matches!(described("(module)"), Err(DescribeError::NoExport(_))));
     assert!(matches!(described("(component)"), Err(DescribeError::Compile(_))));
 }
+
+#[test]
+fn a_description_is_read_up_to_its_limit() {
+    let of = |bytes: usize| {
+        described(&format!(
+            r#"(module (memory (export "memory") 80) (func (export "oncegate_describe") (result i64) (i64.const {bytes})))"#
+        ))
+    };
+    assert_eq!(of(4 << 20).unwrap().len(), 4 << 20);
+    let error = of((4 << 20) + 1).unwrap_err().to_string();
+    assert!(error.contains("it has 4194305 bytes; 4194304 are allowed"), "{error}");
+}

@@ -23,6 +23,22 @@ fn with_instances(more: u32) -> Guest {
     }
 }
 
+/// So many linear memories: `room` has one, and each further instance.
+fn with_memories(memories: u32) -> Guest {
+    let one = |n| format!("(core module $m{n} (memory 1)) (core instance (instantiate $m{n}))");
+    Guest {
+        lowered: (1..memories).map(one).collect(),
+        ..Guest::default()
+    }
+}
+
+fn with_tables(tables: usize) -> Guest {
+    Guest {
+        extra: "(table 1 funcref)".repeat(tables),
+        ..Guest::default()
+    }
+}
+
 fn with_table(elements: u32) -> Guest {
     Guest {
         extra: format!("(table {elements} funcref)"),
@@ -43,6 +59,10 @@ async fn what_a_component_needs_to_start_decides_its_size() {
     assert_eq!(size(with_instances(17 - 2)).await, Size::Large);
     assert_eq!(size(starting_with(SMALL_PAGES, OK)).await, Size::Small);
     assert_eq!(size(starting_with(SMALL_PAGES + 1, OK)).await, Size::Large);
+    assert_eq!(size(with_memories(4)).await, Size::Small);
+    assert_eq!(size(with_memories(5)).await, Size::Large);
+    assert_eq!(size(with_tables(8)).await, Size::Small);
+    assert_eq!(size(with_tables(9)).await, Size::Large);
     assert_eq!(size(with_table(20_000)).await, Size::Small);
     assert_eq!(size(with_table(20_001)).await, Size::Large);
 }
@@ -56,6 +76,10 @@ async fn more_than_a_large_one_may_have_is_refused_before_it_is_compiled() {
     };
     assert_eq!(size_of(&runtime, &with_instances(64 - 2)).await, Size::Large);
     assert_eq!(refused(with_instances(65 - 2)).await, ("core instances", 65, 64));
+    assert_eq!(size_of(&runtime, &with_memories(10)).await, Size::Large);
+    assert_eq!(refused(with_memories(11)).await, ("memories", 11, 10));
+    assert_eq!(size_of(&runtime, &with_tables(50)).await, Size::Large);
+    assert_eq!(refused(with_tables(51)).await, ("tables", 51, 50));
     assert_eq!(size_of(&runtime, &with_table(50_000)).await, Size::Large);
     assert_eq!(
         refused(with_table(50_001)).await,

@@ -138,6 +138,20 @@ async fn memory_is_summed_over_all_memories() {
     assert_eq!(perform(brief(), &guest).await.1, Err(Stop::Memory));
 }
 
+/// Unlike one that asks for memory: the -1 is an answer, and what goes on is the guest's own affair.
+#[tokio::test]
+async fn a_table_grows_up_to_its_limit_and_is_refused_more_without_being_stopped() {
+    let growing = |by: u32, refused: &str| Guest {
+        extra: "(table $t 1 funcref)".to_owned(),
+        perform: format!(
+            "(if ({refused} (table.grow $t (ref.null func) (i32.const {by})) (i32.const -1)) (then unreachable)) {OK}"
+        ),
+        ..Guest::default()
+    };
+    assert_eq!(perform(brief(), &growing(19_999, "i32.eq")).await.1, completed());
+    assert_eq!(perform(brief(), &growing(20_000, "i32.ne")).await.1, completed());
+}
+
 #[tokio::test]
 async fn a_trap_says_what_happened() {
     let why = trap(perform(brief(), &Guest::performing("unreachable")).await.1);
@@ -177,15 +191,18 @@ async fn an_output_that_is_too_large_is_a_fault_of_the_connector() {
 
 #[tokio::test]
 async fn a_request_that_is_too_large_never_reaches_the_door() {
-    let guest = |len| Guest {
-        perform: format!("{}{OK}", send(65536, len)),
+    let guest = |len: usize| Guest {
+        perform: format!("{}{OK}", send(65536, len.try_into().unwrap())),
         pages: 200,
         ..Guest::default()
     };
-    let (door, returned) = perform(brief(), &guest(4 << 20)).await;
-    assert_eq!((returned, door.requests[0].body.len()), (completed(), 4 << 20));
-    let (door, returned) = perform(brief(), &guest(9 << 20)).await;
-    trap(returned);
+    // Method, endpoint and path count as well.
+    let largest = (8 << 20) - "POSTapi/x".len();
+    let (door, returned) = perform(brief(), &guest(largest)).await;
+    assert_eq!((returned, door.requests[0].body.len()), (completed(), largest));
+    let (door, returned) = perform(brief(), &guest(largest + 1)).await;
+    let why = trap(returned);
+    assert!(why.contains("handed more than 8 MiB to the host in one call"), "{why}");
     assert!(door.requests.is_empty());
 }
 

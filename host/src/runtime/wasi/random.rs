@@ -90,3 +90,18 @@ impl insecure_seed::Host for Seeded {
         Ok((half(0), half(8)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_question_gets_up_to_a_mebibyte() {
+        let mut random = Seeded::by("og1_a");
+        assert_eq!(random.bytes(1_048_576).unwrap().len(), 1_048_576);
+        assert_eq!(
+            random.bytes(1_048_577).unwrap_err().to_string(),
+            "the guest asked for 1048577 random bytes at once; it may have 1048576"
+        );
+    }
+}
