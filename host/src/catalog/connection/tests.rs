@@ -328,6 +328,12 @@ fn trust_lists_only_what_can_be_trusted() {
         "repeat_within = \"61m\"",
         &["19:17: `repeat_within` is \"61m\"; write a time from \"1s\" to \"1h\""],
     );
+    check("confirms = [409]", "lookup_after = \"24h\"", &[]);
+    check(
+        "confirms = [409]",
+        "lookup_after = \"86400001ms\"",
+        &["19:16: `lookup_after` is \"86400001ms\"; write a time from \"100ms\" to \"1d\""],
+    );
 }
 
 #[test]

@@ -53,6 +53,18 @@ fn references_neither_circle_nor_multiply() {
 }
 
 #[test]
+fn values_are_counted_with_references_written_out() {
+    let too_many = "with its references written out it has more than 20000 values";
+    let listing = |items: usize| json!({"enum": (0..items).collect::<Vec<_>>()});
+    assert!(Schema::compile(&listing(19_998)).is_ok());
+    assert_eq!(refused(listing(19_999)), too_many);
+    let both = json!([{"$ref": "#/$defs/list"}, {"$ref": "#/$defs/list"}]);
+    let referring = |items: usize| json!({"allOf": both, "$defs": {"list": listing(items)}});
+    assert!(Schema::compile(&referring(9_995)).is_ok());
+    assert_eq!(refused(referring(9_996)), too_many);
+}
+
+#[test]
 fn patterns_take_linear_time() {
     let why = refused(json!({"pattern": "^(a+)\\1$"}));
     assert!(why.starts_with("it is no schema"), "{why}");

@@ -108,3 +108,27 @@ fn every_action_has_schemas_that_can_be_used() {
     other.actions.get_mut("upsert-contact").unwrap().input = json!({"$ref": "https://x.y"});
     assert!(refused(&to_json(&manifest, &other)).contains("the schema of upsert-contact's input cannot be used"));
 }
+
+#[test]
+fn a_section_is_read_up_to_its_limit() {
+    let of_bytes = |bytes: usize| {
+        let spaces = " ".repeat(bytes - described().len());
+        read(&embed(&empty(), &format!("{}{spaces}", described())).unwrap())
+    };
+    assert_eq!(of_bytes(SECTION_BYTES_MAX).unwrap().json.len(), 4_194_304);
+    let error = of_bytes(SECTION_BYTES_MAX + 1).unwrap_err();
+    assert_eq!(error, SectionError::TooLarge(4_194_305));
+}
+
+#[test]
+fn a_manifest_inside_a_component_is_read_up_to_its_limit() {
+    let of_bytes = |bytes: usize| {
+        let mut manifest = Manifest::parse(GOOD).unwrap().to_json().clone();
+        manifest["actions"][0]["example"]["input"]["note"] = "".into();
+        let more = bytes - manifest.to_string().len();
+        manifest["actions"][0]["example"]["input"]["note"] = "x".repeat(more).into();
+        json!({"format": FORMAT, "manifest": manifest, "schemas": schemas()}).to_string()
+    };
+    assert!(describe(&of_bytes(262_144)).is_ok());
+    assert!(refused(&of_bytes(262_145)).contains("it has more than 262144 bytes"));
+}

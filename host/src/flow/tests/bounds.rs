@@ -60,6 +60,12 @@ fn retried(retry: &str) -> String {
     with_steps(&format!("[[steps]]\nid = \"a\"\nuse = \"crm.make\"\nretry = {retry}"))
 }
 
+fn limited(limit: &str) -> String {
+    with_trigger(&format!(
+        "path = \"t\"\nverify = \"none\"\nkey = \"{{{{ body.id }}}}\"\nlimit = {limit}"
+    ))
+}
+
 #[test]
 fn a_definition_is_right_at_each_bound_and_refused_one_past_it() {
     let (shortest, longest) = (limits::NAME_BYTES_MIN, limits::NAME_BYTES_MAX);
@@ -119,6 +125,11 @@ fn a_definition_is_right_at_each_bound_and_refused_one_past_it() {
             retried("{ refusals = 101 }"),
             "`refusals` must be a whole number from 1 to 100",
         ),
+        (
+            limited("{ total = \"1000000/m\" }"),
+            limited("{ total = \"1000001/m\" }"),
+            "\"1000001\" is not a number between 1 and 1000000",
+        ),
     ] {
         let (at, said) = (check(&at), check(&past));
         assert!(
@@ -154,4 +165,23 @@ fn a_word_of_the_context_is_cut_at_its_bound_and_refuses_no_event() {
     let max = limits::CONTEXT_VALUE_BYTES_MAX;
     assert_eq!(length(max), max);
     assert!(length(max + 1) <= max, "{}", length(max + 1));
+}
+
+/// The last step can wait for all others of the largest flow; a longer list says something twice at best, and is not looked at
+/// to its end.
+#[test]
+fn after_lists_no_more_names_than_a_flow_has_steps() {
+    let ids: Vec<String> = (0..limits::STEPS_MAX).map(|n| format!("s{n}")).collect();
+    let (last, others) = ids.split_last().unwrap();
+    let waiting = |names: usize| {
+        let step = |id: &String| format!("[[steps]]\nid = \"{id}\"\nuse = \"crm.make\"\n");
+        let after: Vec<&String> = others.iter().cycle().take(names).collect();
+        let steps: String = others.iter().map(step).collect();
+        check(&with_steps(&format!("{steps}{}after = {after:?}", step(last))))
+    };
+    assert_eq!(waiting(199), "ok");
+    let said = waiting(200);
+    assert!(said.ends_with("`after` names `s0` twice; name it once"), "{said}");
+    let said = waiting(201);
+    assert!(said.contains("`after` names more than 200 steps"), "{said}");
 }

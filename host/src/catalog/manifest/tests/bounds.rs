@@ -43,6 +43,11 @@ fn actions(more: usize) -> String {
     format!("{GOOD}{}", (0..more).map(action).collect::<String>())
 }
 
+fn natural(fields: usize) -> String {
+    let key: Vec<String> = (0..fields).map(|n| format!("/f{n}")).collect();
+    with(NATURAL, &format!("dedup = {{ kind = \"natural\", key = {key:?} }}"))
+}
+
 fn keyed(more: &str) -> String {
     let dedup = format!("dedup = {{ kind = \"header\", name = \"Idempotency-Key\", {more} }}");
     with(NATURAL, &dedup)
@@ -91,6 +96,7 @@ fn a_manifest_is_right_at_each_bound_and_refused_one_past_it() {
             keyed("window = \"24h\", max_length = 257"),
             "`max_length` is 257; write a whole number from 30 to 256",
         ),
+        (natural(8), natural(9), "`key` lists 9 fields; write 1 to 8"),
     ] {
         let said = |source: &str| match Manifest::parse(source) {
             Ok(_) => Vec::new(),
