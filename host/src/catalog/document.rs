@@ -11,6 +11,7 @@ mod words;
 pub(crate) use fields::Fields;
 pub(crate) use words::{duration, is_name, is_plain_text, nearest, said_duration, said_list};
 
+use oncegate_domain::limits::JSON_DEPTH_MAX;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -178,24 +179,25 @@ pub(crate) fn read_toml<'s>(text: &'s str, bytes_max: usize) -> Result<(Node, Pr
         );
         return Err(problems.list);
     }
+    let mut too_deep = None;
     let node = Node {
         at: At(0),
-        content: source::from_toml_table(table.get_ref(), 0),
+        content: source::from_toml_table(table.get_ref(), 0, &mut too_deep),
     };
+    problems.add_too_deep(too_deep);
     Ok((node, problems))
 }
 
 /// Reads a JSON value that was parsed already.
 pub(crate) fn read_json(value: &Value, name: &str) -> (Node, Problems<'static>) {
-    let mut paths = Vec::new();
-    let node = source::from_json(value, name.to_owned(), &mut paths, 0);
-    (
-        node,
-        Problems {
-            places: Places::Json(paths),
-            list: Vec::new(),
-        },
-    )
+    let (mut paths, mut too_deep) = (Vec::new(), None);
+    let node = source::from_json(value, name.to_owned(), &mut paths, 0, &mut too_deep);
+    let mut problems = Problems {
+        places: Places::Json(paths),
+        list: Vec::new(),
+    };
+    problems.add_too_deep(too_deep);
+    (node, problems)
 }
 
 impl Problems<'_> {
@@ -224,6 +226,14 @@ impl Problems<'_> {
         };
         if !self.list.contains(&problem) {
             self.list.push(problem);
+        }
+    }
+
+    /// Notes where the document nests too deeply, if it does: what lies there is not in the tree.
+    fn add_too_deep(&mut self, at: Option<At>) {
+        if let Some(at) = at {
+            let what = format!("this lies deeper than {JSON_DEPTH_MAX} lists and tables within each other");
+            self.add(at, what, "bring it further up");
         }
     }
 

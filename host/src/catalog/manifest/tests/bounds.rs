@@ -48,6 +48,12 @@ fn natural(fields: usize) -> String {
     with(NATURAL, &format!("dedup = {{ kind = \"natural\", key = {key:?} }}"))
 }
 
+/// Around these lists, each in the one before, are four: the actions, the action, its example, the example's input.
+fn nested(lists: usize) -> String {
+    let deep = format!("{}{}", "[".repeat(lists), "]".repeat(lists));
+    with("exact = 12.30", &format!("exact = 12.30, deep = {deep}"))
+}
+
 fn keyed(more: &str) -> String {
     let dedup = format!("dedup = {{ kind = \"header\", name = \"Idempotency-Key\", {more} }}");
     with(NATURAL, &dedup)
@@ -97,6 +103,11 @@ fn a_manifest_is_right_at_each_bound_and_refused_one_past_it() {
             "`max_length` is 257; write a whole number from 30 to 256",
         ),
         (natural(8), natural(9), "`key` lists 9 fields; write 1 to 8"),
+        (
+            nested(60),
+            nested(61),
+            "23:134: this lies deeper than 64 lists and tables within each other; bring it further up",
+        ),
     ] {
         let said = |source: &str| match Manifest::parse(source) {
             Ok(_) => Vec::new(),
