@@ -89,7 +89,17 @@ async fn what_cannot_be_an_event_is_refused_and_nothing_is_stored() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hook_that_is_called_too_often_says_when_to_come_again() {
-    let flow = orders("orders", CHAT).replace("key = ", "limit = { per_source = \"3/m\" }\nkey = ");
+    called_too_often("{ per_source = \"3/m\" }").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_that_all_together_call_too_often_says_when_to_come_again() {
+    called_too_often("{ total = \"3/m\" }").await;
+}
+
+/// Three calls in a minute are taken, the fourth when it comes at the time that it was told.
+async fn called_too_often(limit: &str) {
+    let flow = orders("orders", CHAT).replace("key = ", &format!("limit = {limit}\nkey = "));
     let (destination, host) = host(&flow).await;
     let order = |n: u32| format!(r#"{{"order":{{"id":"A-{n}"}}}}"#);
     for n in 0..3 {
