@@ -287,6 +287,10 @@ fn limits_hold_on_both_sides() {
         let spec = ConnectionSpec::parse(&GOOD.replacen("10/s", good, 1)).unwrap();
         assert_eq!(spec.limits.rate.unwrap().per_ms, per_ms);
     }
+    let deep = |tables: usize| format!("[settings{}]", ".a".repeat(tables));
+    check("[settings]", &deep(63), &[]);
+    let expected = "13:1: this lies deeper than 64 lists and tables within each other; bring it further up";
+    check("[settings]", &deep(64), &[expected]);
     for bad in ["0/s", "10", "10/x", "1/0s", "1000001/s", "1/25h"] {
         assert!(ConnectionSpec::parse(&GOOD.replacen("10/s", bad, 1)).is_err(), "{bad}");
     }

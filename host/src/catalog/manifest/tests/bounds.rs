@@ -2,6 +2,7 @@
 
 use super::*;
 use oncegate_domain::limits::{NAME_BYTES_MAX, NAME_BYTES_MIN, TITLE_CHARS_MAX};
+use serde_json::json;
 
 const NATURAL: &str = "dedup = { kind = \"natural\", key = [\"/email\"] }";
 const SAYS: &str = "says = \"creates or updates one contact, found by its e-mail address\"";
@@ -117,4 +118,20 @@ fn a_manifest_is_right_at_each_bound_and_refused_one_past_it() {
         let said = said(&past);
         assert!(said.iter().any(|line| line.contains(what)), "{what}: {said:#?}");
     }
+}
+
+#[test]
+fn a_manifest_inside_a_component_nests_as_deep_as_one_in_a_file() {
+    let nested = |lists: usize| {
+        let mut json = Manifest::parse(GOOD).unwrap().to_json().clone();
+        json["actions"][0]["example"]["input"]["deep"] = (1..lists).fold(json!([]), |inner, _| json!([inner]));
+        Manifest::from_json(&json)
+    };
+    assert!(nested(60).is_ok());
+    let said = nested(61).unwrap_err()[0].to_string();
+    assert!(
+        said.starts_with("manifest.actions[0].example.input.deep[0][0]"),
+        "{said}"
+    );
+    assert!(said.contains("this lies deeper than 64 lists and tables"), "{said}");
 }
