@@ -73,6 +73,11 @@ impl Metrics {
         );
         metrics.counter("ledger_commits", "Transactions that it committed", writer.commits);
         metrics.counter("ledger_rollbacks", "Transactions that it rolled back", writer.rollbacks);
+        metrics.counter(
+            "ledger_moves",
+            "Times that it moved its log into its database",
+            writer.moves,
+        );
         let doubted = u64::from(api.ledger.memory().notice().is_some());
         metrics.gauge(
             "ledger_may_have_forgotten",

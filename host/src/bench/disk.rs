@@ -1,10 +1,10 @@
 //! What the disk below the ledger can do, and how often the host had it flush.
 //!
 //! The kernel counts no flushes of a process, so they are counted where they come from. Only the ledger flushes: every
-//! commit of its one writer flushes the log once, and moving a full log into the database is three flushes more (log,
-//! database, and the head of the new log). The host counts its commits; how often the log was begun anew stands in the log's
-//! own head (<https://www.sqlite.org/fileformat2.html#walformat>, checkpoint sequence number). `strace` sees as many calls of
-//! `fsync` and `fdatasync`.
+//! commit of its one writer flushes the log once, each time that pages of the log are moved into the database takes two more (log
+//! and database), and the head of a log that begins anew another. The host counts its commits and moves; how often the log was
+//! begun anew stands in the log's own head (<https://www.sqlite.org/fileformat2.html#walformat>, checkpoint sequence number).
+//! `strace` sees as many calls of `fsync` and `fdatasync`.
 
 use super::percentile::Percentiles;
 use crate::clock::monotonic_ns;
@@ -21,8 +21,8 @@ const APPEND: [u8; 4 << 10] = [0xA5; 4 << 10];
 /// Enough for a median, and bounded where a disk is slow.
 const APPENDS_MAX: usize = 500;
 const APPENDING_NS_MAX: u64 = 3_000_000_000;
-/// Of moving the log into the database, once.
-const FLUSHES_PER_CHECKPOINT: u64 = 3;
+/// Of moving pages of the log into the database, once.
+const FLUSHES_PER_MOVE: u64 = 2;
 /// Of the checkpoint sequence number, in the head of the log.
 const SEQUENCE_AT: usize = 12;
 
@@ -68,16 +68,21 @@ impl Disk {
 /// # Errors
 /// The host does not answer.
 pub fn flushes(host: &HostProcess, data: &Path, database: &Database) -> anyhow::Result<u64> {
-    let commits = host.ask("writer")?["commits"].as_u64();
-    let commits = commits.context("the host does not tell how many commits it made")?;
+    let counts = host.ask("writer")?;
+    let count = |what: &str| {
+        let count = counts[what].as_u64();
+        count.with_context(|| format!("the host does not tell its number of {what}"))
+    };
     Ok(match database {
-        Database::Embedded => commits + FLUSHES_PER_CHECKPOINT * checkpoints(&data.join("ledger.db-wal"))?,
-        Database::Postgres(_) => commits,
+        Database::Embedded => {
+            count("commits")? + FLUSHES_PER_MOVE * count("moves")? + begun_anew(&data.join("ledger.db-wal"))?
+        }
+        Database::Postgres(_) => count("commits")?,
     })
 }
 
-/// How often a log was moved into its database; the number stands in the head of the log, big-endian.
-fn checkpoints(log: &Path) -> anyhow::Result<u64> {
+/// How often a log was begun anew; the number stands in the head of the log, big-endian.
+fn begun_anew(log: &Path) -> anyhow::Result<u64> {
     let mut head = [0; SEQUENCE_AT + 4];
     let read = File::open(log).and_then(|mut log| log.read_exact(&mut head));
     read.with_context(|| format!("cannot read the head of {}", log.display()))?;
@@ -99,13 +104,13 @@ mod tests {
     }
 
     #[test]
-    fn checkpoints_are_read_from_the_head_of_the_log() {
+    fn how_often_a_log_was_begun_anew_is_read_from_its_head() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        assert!(checkpoints(&log).is_err());
+        assert!(begun_anew(&log).is_err());
         let mut head = [0xFF; 32];
         head[12..16].copy_from_slice(&[0, 0, 1, 2]);
         std::fs::write(&log, head).unwrap();
-        assert_eq!(checkpoints(&log).unwrap(), 258);
+        assert_eq!(begun_anew(&log).unwrap(), 258);
     }
 }

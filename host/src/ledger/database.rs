@@ -190,6 +190,16 @@ impl WriterConnection {
         }
     }
 
+    /// What is to be done between transactions, where the senders of the last one have been woken already. Returns how often a log
+    /// was moved into its database by this process.
+    pub(super) fn move_log(&self) -> u64 {
+        match self {
+            Self::Sqlite(writer) => writer.move_log(),
+            // The server does so by itself.
+            Self::Postgres(_) => 0,
+        }
+    }
+
     /// Ends the transaction without it. The database may have done so by itself after an error; that is no error here.
     pub(super) async fn rollback(&mut self) -> Result<(), DbError> {
         match self {

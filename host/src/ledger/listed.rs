@@ -238,4 +238,6 @@ pub struct WriterCounts {
     pub commits: u64,
     /// Transactions rolled back and repeated command by command.
     pub rollbacks: u64,
+    /// How often the embedded ledger's log was moved into it: two flushes each.
+    pub moves: u64,
 }

@@ -4,6 +4,7 @@
 //! and each row back; the writer, which runs a dozen small statements per event, calls SQLite where it stands
 //! (docs/decisions/0009).
 
+mod checkpoint;
 mod reader;
 mod writer;
 

@@ -32,6 +32,7 @@ pub(super) struct Counters {
     commands: AtomicU64,
     commits: AtomicU64,
     rollbacks: AtomicU64,
+    moves: AtomicU64,
 }
 
 impl Counters {
@@ -45,6 +46,7 @@ impl Counters {
             commands: self.commands.load(Ordering::Relaxed),
             commits: self.commits.load(Ordering::Relaxed),
             rollbacks: self.rollbacks.load(Ordering::Relaxed),
+            moves: self.moves.load(Ordering::Relaxed),
         }
     }
 }
@@ -81,6 +83,7 @@ impl Writer {
                 self.fail(why);
                 return;
             }
+            self.counters.moves.store(self.connection.move_log(), Ordering::Relaxed);
             if !closers.is_empty() {
                 // Nothing new comes in; what is in the queue is still carried out.
                 self.queue.close();

@@ -1,5 +1,6 @@
 //! The one connection that writes, through rusqlite: statements run on the writer's own thread.
 
+use super::checkpoint::Checkpoints;
 use super::{BUSY_MAX, DbError, STATEMENTS_MAX, Sql, Value};
 use crate::ledger::rows::{Cell, Row};
 use crate::ledger::vouch::Told;
@@ -7,13 +8,14 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ToSql};
 use std::path::Path;
 
-/// The log is moved into the database when it has so many pages of 4 KiB. Each time costs three flushes.
-const LOG_PAGES_MAX: u32 = 4_000;
 /// The page cache, in KiB. Not larger: a COMMIT after which a page of an index was split goes through all of it.
 const CACHE_KIB: u32 = 4_000;
 
 /// The one connection that writes.
-pub(in crate::ledger) struct WriterConnection(Connection);
+pub(in crate::ledger) struct WriterConnection {
+    connection: Connection,
+    checkpoints: Checkpoints,
+}
 
 impl WriterConnection {
     pub(super) fn open(file: &Path) -> Result<Self, DbError> {
@@ -22,9 +24,13 @@ impl WriterConnection {
         connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
         connection.execute_batch(&format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = 1; PRAGMA temp_store = memory;
-             PRAGMA cache_size = -{CACHE_KIB}; PRAGMA wal_autocheckpoint = {LOG_PAGES_MAX};"
+             PRAGMA cache_size = -{CACHE_KIB}; PRAGMA wal_autocheckpoint = 0;"
         ))?;
-        Ok(WriterConnection(connection))
+        let checkpoints = Checkpoints::of(file)?;
+        Ok(WriterConnection {
+            connection,
+            checkpoints,
+        })
     }
 
     /// The write lock is taken at once, so that no statement in between can find the ledger busy.
@@ -43,22 +49,28 @@ impl WriterConnection {
         self.change("COMMIT", &[]).map(drop)
     }
 
+    /// Between transactions: sees to it that a long log is moved into the database. Returns how often that was done.
+    pub(in crate::ledger) fn move_log(&self) -> u64 {
+        self.checkpoints.look_at(&self.connection)
+    }
+
     /// Ends the transaction without it. SQLite has done so by itself after some errors; that is no error here.
     pub(in crate::ledger) fn rollback(&mut self) -> Result<(), DbError> {
-        if self.0.is_autocommit() {
+        if self.connection.is_autocommit() {
             return Ok(());
         }
         self.change("ROLLBACK", &[]).map(drop)
     }
 
     pub(in crate::ledger) fn close(self) -> Result<(), DbError> {
-        self.0.close().map_err(|(_, error)| error.into())
+        self.checkpoints.end();
+        self.connection.close().map_err(|(_, error)| error.into())
     }
 
     pub(in crate::ledger) fn query(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<Vec<Row>, DbError> {
         let mut statement = match &sql {
-            Sql::Fixed(text) => self.0.prepare_cached(text)?,
-            Sql::Built(text) => self.0.prepare_cached(text)?,
+            Sql::Fixed(text) => self.connection.prepare_cached(text)?,
+            Sql::Built(text) => self.connection.prepare_cached(text)?,
         };
         bind(&mut statement, values)?;
         let width = statement.column_count();
@@ -71,7 +83,7 @@ impl WriterConnection {
     }
 
     pub(in crate::ledger) fn change(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, DbError> {
-        let mut statement = self.0.prepare_cached(sql)?;
+        let mut statement = self.connection.prepare_cached(sql)?;
         bind(&mut statement, values)?;
         Ok(statement.raw_execute()?)
     }
@@ -86,7 +98,7 @@ impl WriterConnection {
         if rows.peek().is_none() {
             return Ok(Vec::new());
         }
-        let mut statement = self.0.prepare_cached(sql)?;
+        let mut statement = self.connection.prepare_cached(sql)?;
         let changed = rows.map(|row| {
             bind(&mut statement, &row)?;
             Ok(statement.raw_execute()? > 0)
@@ -95,7 +107,7 @@ impl WriterConnection {
     }
 
     pub(in crate::ledger) fn script(&mut self, text: &str) -> Result<(), DbError> {
-        Ok(self.0.execute_batch(text)?)
+        Ok(self.connection.execute_batch(text)?)
     }
 }
 
