@@ -7,6 +7,7 @@ mod erasing;
 mod events;
 mod forgetting;
 mod hosts;
+mod late;
 mod many;
 mod moving;
 mod news;

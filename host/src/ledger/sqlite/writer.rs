@@ -15,6 +15,9 @@ const CACHE_KIB: u32 = 4_000;
 pub(in crate::ledger) struct WriterConnection {
     connection: Connection,
     checkpoints: Checkpoints,
+    /// The texts of all statements so far: a test looks at the plan of each.
+    #[cfg(test)]
+    pub(in crate::ledger) texts: std::collections::BTreeSet<String>,
 }
 
 impl WriterConnection {
@@ -30,6 +33,8 @@ impl WriterConnection {
         Ok(WriterConnection {
             connection,
             checkpoints,
+            #[cfg(test)]
+            texts: Default::default(),
         })
     }
 
@@ -68,6 +73,8 @@ impl WriterConnection {
     }
 
     pub(in crate::ledger) fn query(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<Vec<Row>, DbError> {
+        #[cfg(test)]
+        self.texts.insert(sql.text().to_owned());
         let mut statement = match &sql {
             Sql::Fixed(text) => self.connection.prepare_cached(text)?,
             Sql::Built(text) => self.connection.prepare_cached(text)?,
@@ -83,6 +90,8 @@ impl WriterConnection {
     }
 
     pub(in crate::ledger) fn change(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, DbError> {
+        #[cfg(test)]
+        self.texts.insert(sql.to_owned());
         let mut statement = self.connection.prepare_cached(sql)?;
         bind(&mut statement, values)?;
         Ok(statement.raw_execute()?)
@@ -98,6 +107,8 @@ impl WriterConnection {
         if rows.peek().is_none() {
             return Ok(Vec::new());
         }
+        #[cfg(test)]
+        self.texts.insert(sql.to_owned());
         let mut statement = self.connection.prepare_cached(sql)?;
         let changed = rows.map(|row| {
             bind(&mut statement, &row)?;

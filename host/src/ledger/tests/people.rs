@@ -7,8 +7,6 @@ on_both! {
     a_decision_moves_step_item_run_and_trail_at_once,
     of_two_people_one_wins,
     a_decision_from_an_outdated_page_changes_nothing,
-    late_evidence_is_kept_and_a_person_must_look_again,
-    only_evidence_that_proves_an_effect_calls_the_owner,
     a_step_can_come_back_to_review,
     cancelling_closes_what_waits_and_is_on_record,
     steps_that_tell_people_are_made_with_the_review,
@@ -17,8 +15,8 @@ on_both! {
 }
 
 /// A run whose first step is in review.
-async fn reviewed(house: &House) -> (Id, Vec<Id>, ReviewItem) {
-    let (run, steps) = house.run("A-1").await;
+pub(super) async fn reviewed(house: &House, key: &str) -> (Id, Vec<Id>, ReviewItem) {
+    let (run, steps) = house.run(key).await;
     let write = StepWrite {
         last_error: Some("503".into()),
         ..StepWrite::new(steps[0], 0, in_review())
@@ -31,7 +29,7 @@ async fn reviewed(house: &House) -> (Id, Vec<Id>, ReviewItem) {
     (run, steps, item)
 }
 
-fn decision(item: &ReviewItem, step: StepWrite, action: PersonAction) -> PersonDecision {
+pub(super) fn decision(item: &ReviewItem, step: StepWrite, action: PersonAction) -> PersonDecision {
     PersonDecision {
         item: item.id,
         version: item.version,
@@ -48,7 +46,7 @@ fn decision(item: &ReviewItem, step: StepWrite, action: PersonAction) -> PersonD
 }
 
 async fn a_step_in_review_is_shown_with_what_is_known(house: House) {
-    let (run, steps, item) = reviewed(&house).await;
+    let (run, steps, item) = reviewed(&house, "A-1").await;
     let expected = ReviewSubject::Step {
         step: steps[0],
         name: "crm".into(),
@@ -81,7 +79,7 @@ async fn a_step_in_review_is_shown_with_what_is_known(house: House) {
 }
 
 async fn a_decision_moves_step_item_run_and_trail_at_once(house: House) {
-    let (run, steps, item) = reviewed(&house).await;
+    let (run, steps, item) = reviewed(&house, "A-1").await;
     let done = StepWrite {
         reference: Some("c-9".into()),
         ..StepWrite::new(steps[0], 1, completed())
@@ -138,7 +136,7 @@ async fn a_decision_moves_step_item_run_and_trail_at_once(house: House) {
 }
 
 async fn of_two_people_one_wins(house: House) {
-    let (run, steps, item) = reviewed(&house).await;
+    let (run, steps, item) = reviewed(&house, "A-1").await;
     let retry = decision(&item, StepWrite::new(steps[0], 1, ready()), PersonAction::Retry);
     let failed = Step {
         state: State::Failed,
@@ -153,7 +151,7 @@ async fn of_two_people_one_wins(house: House) {
 }
 
 async fn a_decision_from_an_outdated_page_changes_nothing(house: House) {
-    let (run, steps, item) = reviewed(&house).await;
+    let (run, steps, item) = reviewed(&house, "A-1").await;
     // The page is current, the step is not: the item stays open as well.
     let outdated = decision(&item, StepWrite::new(steps[0], 0, ready()), PersonAction::Retry);
     assert!(matches!(
@@ -177,89 +175,8 @@ async fn a_decision_from_an_outdated_page_changes_nothing(house: House) {
     assert!(house.ledger.run_show(run).await.unwrap().unwrap().audit.is_empty());
 }
 
-fn late(house: &House, run: Id, attempt: AttemptId) -> LateEvidence {
-    LateEvidence {
-        run,
-        attempt,
-        epoch: house.ledger.epoch(),
-        evidence: Evidence::Answered(200),
-        status: Some(200),
-        outcome: Some(Outcome::Confirmed(Proof::Answered(200))),
-        output: Some(serde_json::json!({ "id": 7 })),
-        reference: Some("crm-7".into()),
-        at_ms: NOW_MS + 3,
-    }
-}
-
-async fn only_evidence_that_proves_an_effect_calls_the_owner(house: House) {
-    let (run, steps, _) = reviewed(&house).await;
-    let attempt = AttemptId {
-        step: steps[0],
-        number: 1,
-    };
-    for outcome in [
-        None,
-        Some(Outcome::Unknown),
-        Some(Outcome::Unsent),
-        Some(Outcome::Confirmed(Proof::Accepted)),
-    ] {
-        let evidence = LateEvidence {
-            outcome,
-            ..late(&house, run, attempt)
-        };
-        assert_eq!(house.ledger.late_evidence(evidence).await.unwrap(), None, "{outcome:?}");
-        assert!(house.due().await.is_empty(), "{outcome:?}");
-    }
-    let owner = house.ledger.late_evidence(late(&house, run, attempt)).await.unwrap();
-    assert_eq!(owner, Some(house.ledger.epoch()));
-    assert_eq!(
-        house.due().await.iter().map(|due| due.id).collect::<Vec<_>>(),
-        [steps[0]]
-    );
-    // One that does not wait for a person has its time, and whoever begins it then reads the evidence.
-    let (run, steps) = house.run("A-2").await;
-    house.ledger.intend(house.intent(run, steps[0], 0, 1)).await.unwrap();
-    let attempt = AttemptId {
-        step: steps[0],
-        number: 1,
-    };
-    assert_eq!(
-        house.ledger.late_evidence(late(&house, run, attempt)).await.unwrap(),
-        None
-    );
-}
-
-async fn late_evidence_is_kept_and_a_person_must_look_again(house: House) {
-    let (run, steps, item) = reviewed(&house).await;
-    let late = |number| late(&house, run, AttemptId { step: steps[0], number });
-    house.ledger.late_evidence(late(1)).await.unwrap();
-    assert!(matches!(
-        house.ledger.late_evidence(late(9)).await.unwrap_err(),
-        LedgerError::NotFound { .. }
-    ));
-    let attempt = &house.ledger.run_show(run).await.unwrap().unwrap().steps[0].1[0];
-    assert_eq!(attempt.late, Some((Evidence::Answered(200), NOW_MS + 3)));
-    let found = house.ledger.late_found(steps[0]).await.unwrap().unwrap();
-    assert_eq!((found.number, found.reference.as_deref()), (1, Some("crm-7")));
-    assert_eq!(found.output, Some(serde_json::json!({ "id": 7 })));
-    assert_eq!(house.ledger.late_found(steps[1]).await.unwrap(), None);
-    let retry = decision(&item, StepWrite::new(steps[0], 1, ready()), PersonAction::Retry);
-    assert!(matches!(
-        house.ledger.decide(retry).await.unwrap_err(),
-        LedgerError::Stale { .. }
-    ));
-    // The host settles it, which closes the item.
-    let settled = house.finish(run, StepWrite::new(steps[0], 1, completed()), None);
-    house.ledger.finish(settled).await.unwrap();
-    let closed = house.ledger.run_show(run).await.unwrap().unwrap().reviews[0]
-        .closed
-        .clone()
-        .unwrap();
-    assert_eq!((closed.action.as_str(), closed.who.as_str()), ("settled", "host"));
-}
-
 async fn a_step_can_come_back_to_review(house: House) {
-    let (_, steps, item) = reviewed(&house).await;
+    let (_, steps, item) = reviewed(&house, "A-1").await;
     house
         .ledger
         .decide(decision(
@@ -296,7 +213,7 @@ async fn a_step_can_come_back_to_review(house: House) {
 }
 
 async fn cancelling_closes_what_waits_and_is_on_record(house: House) {
-    let (run, steps, item) = reviewed(&house).await;
+    let (run, steps, item) = reviewed(&house, "A-1").await;
     let cancelled = || Step {
         state: State::Cancelled,
         ..Step::new()

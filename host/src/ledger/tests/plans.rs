@@ -1,9 +1,10 @@
 //! History costs nothing: every statement of the hot path finds its rows by an index.
 
 use super::*;
-use crate::ledger::database::Sql;
+use crate::ledger::database::{Conn, Sql, WriterConnection};
 use crate::ledger::{
-    accept as a, due, erase, finish as f, forget, intend as i, read_audit, read_catalog, read_review, read_runs,
+    accept as a, due, erase, finish as f, forget, intend as i, late as ledger_late, read_audit, read_catalog,
+    read_review, read_runs,
 };
 use crate::ledger::{read_counts, read_list, read_page, sqlite};
 
@@ -70,6 +71,90 @@ async fn every_statement_of_the_hot_path_uses_an_index() {
     }
 }
 
+/// Of each event they get a row or more; the other tables have as many as there are hosts, flows or connections.
+const GROWING: [&str; 6] = ["events", "runs", "steps", "attempts", "review_items", "audit"];
+
+/// Whatever the writer runs while events come, are worked on and decided about, and not only what is named above.
+#[tokio::test]
+async fn no_statement_of_the_writer_reads_what_grows() {
+    let house = house().await;
+    play(&house).await;
+    let texts = house.ledger.rare_with((), |conn, _| {
+        Box::pin(async move {
+            match conn {
+                Conn::Writer(WriterConnection::Sqlite(writer)) => Ok(writer.texts.clone()),
+                Conn::Writer(WriterConnection::Postgres(_)) | Conn::Reader(_) => Ok(Default::default()),
+            }
+        })
+    });
+    let mut looked_at = 0;
+    for sql in texts.await.unwrap() {
+        let verb = sql.split_whitespace().next().unwrap_or_default();
+        let has_plan = ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH"].contains(&verb);
+        if has_plan && GROWING.iter().any(|table| sql.contains(table)) {
+            check(&house, &sql, &[]).await;
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at >= 25, "only {looked_at}");
+}
+
+/// Everything that may happen to an event.
+async fn play(house: &House) {
+    let (run, steps) = house.run("A-1").await;
+    let signed = |key: &str| NewEvent {
+        signed_digest: Some([9; 32]),
+        ..house.event(key)
+    };
+    let other = NewEvent {
+        fingerprint: [2; 32],
+        ..house.event("A-1")
+    };
+    for event in [house.event("A-1"), other, signed("A-2"), signed("A-3")] {
+        house.ledger.accept(event).await.unwrap();
+    }
+    house.ledger.intend(house.intent(run, steps[0], 0, 1)).await.unwrap();
+    let done = Finish {
+        others: vec![StepWrite::new(steps[1], 0, ready())],
+        run_state: Some(run::State::Pending),
+        ..house.finish(run, StepWrite::new(steps[0], 1, completed()), Some(confirmed(1, true)))
+    };
+    house.ledger.finish(done).await.unwrap();
+    let natural = NewIntent {
+        natural_key: Some([7; 32]),
+        overtaken_after_ms: Some(NOW_MS),
+        ..house.intent(run, steps[1], 1, 1)
+    };
+    house.ledger.intend(natural).await.unwrap();
+
+    let (run, steps, item) = people::reviewed(house, "B-1").await;
+    let attempt = AttemptId {
+        step: steps[0],
+        number: 1,
+    };
+    house
+        .ledger
+        .late_evidence(late::late(house, run, attempt))
+        .await
+        .unwrap();
+    let seen = ReviewItem {
+        version: item.version + 1,
+        ..item
+    };
+    let retry = people::decision(&seen, StepWrite::new(steps[0], 1, ready()), PersonAction::Retry);
+    house.ledger.decide(retry).await.unwrap();
+    let failing = StepWrite {
+        last_error: Some("503".into()),
+        ..StepWrite::new(steps[0], 2, in_review())
+    };
+    house.ledger.finish(house.finish(run, failing, None)).await.unwrap();
+    let again = StepWrite::new(steps[0], 3, in_review());
+    house.ledger.finish(house.finish(run, again, None)).await.unwrap();
+    let settled = StepWrite::new(steps[0], 4, completed());
+    house.ledger.finish(house.finish(run, settled, None)).await.unwrap();
+    house.ledger.take_over(vec![run]).await.unwrap();
+}
+
 #[tokio::test]
 async fn every_frequent_read_uses_an_index() {
     let house = house().await;
@@ -86,6 +171,7 @@ async fn every_frequent_read_uses_an_index() {
         (due::UNDER_WAY, &["USING INDEX steps_under_way"]),
         (due::WAITS, &["INDEX steps_waiting"]),
         (due::LAST_INTENT, &["SEARCH attempts"]),
+        (ledger_late::FOUND, &["SEARCH attempts"]),
         (i::LATER_INTENT, &["INDEX attempts_natural"]),
         (&read_page::RUNS, &["SEARCH runs", "SEARCH events"]),
         (&read_page::STEPS, &["SEARCH steps"]),
