@@ -323,7 +323,7 @@ fn a_lookup_counts_only_when_the_host_saw_the_destination_answer() {
         absent_on: vec![404],
         ..Trust::default()
     };
-    let judged = |report, statuses: &[u16]| judge_lookup(report, LookupSight::of(statuses, &trust));
+    let judged = |report, statuses: &[u16]| judge_lookup(report, LookupSight::of(statuses, false, &trust));
     for (statuses, found, absent) in [
         (&[][..], Finding::Unsure, Finding::Unsure),
         (&[200][..], Finding::Found, Finding::Absent),
@@ -336,5 +336,19 @@ fn a_lookup_counts_only_when_the_host_saw_the_destination_answer() {
         assert_eq!(judged(FindingReport::Found, statuses), found, "{statuses:?}");
         assert_eq!(judged(FindingReport::Absent, statuses), absent, "{statuses:?}");
         assert_eq!(judged(FindingReport::Unsure, statuses), Finding::Unsure, "{statuses:?}");
+    }
+}
+
+#[test]
+fn a_lookup_that_was_denied_a_request_proves_nothing_whatever_it_says() {
+    let trust = Trust {
+        absent_on: vec![404],
+        ..Trust::default()
+    };
+    for statuses in [&[][..], &[200], &[404], &[200; 16]] {
+        let saw = LookupSight::of(statuses, true, &trust);
+        for report in [FindingReport::Found, FindingReport::Absent, FindingReport::Unsure] {
+            assert_eq!(judge_lookup(report, saw), Finding::Unsure, "{report:?} {statuses:?}");
+        }
     }
 }

@@ -136,8 +136,14 @@ pub(super) async fn ask(mission: &Arc<Mission>, doubt: GuestDoubt, carried: bool
         return Err(stop);
     }
     let sight = door.into_sight();
-    let said = Said::from(returned.clone()).limited_to_what_it_proves(carried, sight.asked_by_key);
-    let saw = LookupSight::of(&sight.read_statuses, &mission.approved.terms.trust);
+    let mut said = Said::from(returned.clone()).limited_to_what_it_proves(carried, sight.asked_by_key);
+    // Then what it says is not what counts, and whoever reads the timeline wants to know what does.
+    said.why = journal::denied(&sight).or(said.why);
+    let saw = LookupSight::of(
+        &sight.read_statuses,
+        sight.denied.is_some(),
+        &mission.approved.terms.trust,
+    );
     Ok(Asked {
         finding: judge_lookup(said.report, saw),
         sight,

@@ -77,14 +77,13 @@ pub fn what_happened(sight: &Sight, connector_says: Option<&str>, outcome: Outco
     match outcome {
         Outcome::Confirmed(_) => None,
         Outcome::Refused(_) | Outcome::Unsent | Outcome::Unknown => {
-            let denied = sight
-                .denied
-                .as_ref()
-                .map(|why| format!("the host denied a request: {why}"));
             // Many connectors repeat what the host saw; once is enough.
             let news = connector_says.filter(|text| !sight.note.as_ref().is_some_and(|note| note.contains(text)));
             let said = news.map(|text| format!("the connector says: {text}"));
-            let parts: Vec<String> = [denied, sight.note.clone(), said].into_iter().flatten().collect();
+            let parts: Vec<String> = [denied(sight), sight.note.clone(), said]
+                .into_iter()
+                .flatten()
+                .collect();
             Some(if parts.is_empty() {
                 outcome.to_string()
             } else {
@@ -92,6 +91,12 @@ pub fn what_happened(sight: &Sight, connector_says: Option<&str>, outcome: Outco
             })
         }
     }
+}
+
+/// That the host denied a request, and why.
+pub fn denied(sight: &Sight) -> Option<String> {
+    let why = sight.denied.as_ref()?;
+    Some(format!("the host denied a request: {why}"))
 }
 
 fn next(event: &Event) -> String {

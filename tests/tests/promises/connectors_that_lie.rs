@@ -1,6 +1,7 @@
 //! C19 and C20: what a connector says is believed only as far as the host saw it.
 
 use crate::PUPPET;
+use oncegate_domain::doubt::Finding;
 use oncegate_domain::outcome::{Outcome, Permanent, Refusal};
 use oncegate_domain::run;
 use oncegate_domain::step::Review;
@@ -209,6 +210,64 @@ async fn sixteen_reads_leave_beside_the_write_and_one_more_is_denied() {
             assert_eq!(view.reason("puppet"), Review::Refused(Permanent::Denied));
             let said = view.step("puppet").last_error.clone().unwrap_or_default();
             assert!(said.contains("at most 16 times"), "{said}");
+        }
+    }
+}
+
+/// A write whose answer is lost after `lost`, and a lookup that reads so many times and then says `word`: what becomes of it.
+async fn asks(destination: &Destination, lost: Behaviour, reads: u32, word: &str) -> RunView {
+    destination.script_next("chat", [lost]);
+    destination.script(Rule::always("chat", Behaviour::status_with(200, &[], "{}")).reads());
+    let read = format!("{{ op = \"send\", method = \"GET\", path = \"/account\", times = {reads} }}");
+    let connection = puppet(destination, &format!("{SEND}, {{ op = \"judge\" }}"))
+        .settings(&format!("lookup = [{read}, {{ op = \"{word}\" }}]"))
+        .trust("lookup_after = \"10s\"")
+        .reads("GET /account");
+    let folder = Folder::new()
+        .connection(&connection)
+        .flow("orders", &orders("orders", PUPPET));
+    let host = TestHost::start(&folder).await;
+    let run = host.order("orders", "A-1").await;
+    host.settle(run).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lookup_says_after_sixteen_reads_counts() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let view = asks(&destination, Behaviour::effect_then_reset(), 16, "found").await;
+    let (seen, writes) = (destination.count("chat").requests, destination.writes_of("chat"));
+    assert_eq!((view.state(), seen - writes, writes), (run::State::Completed, 16, 1));
+
+    // Seen absent twice, and then sent once more.
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let view = asks(&destination, Behaviour::reset_after_all(), 16, "absent").await;
+    let (seen, writes) = (destination.count("chat").requests, destination.writes_of("chat"));
+    assert_eq!((view.state(), seen - writes, writes), (run::State::Completed, 32, 2));
+    assert_eq!(destination.effects_total(), 1);
+}
+
+/// Whoever reads page after page and is denied the next one has not seen where the record stands.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lookup_says_that_was_denied_its_seventeenth_read_settles_nothing() {
+    for word in ["absent", "found"] {
+        let destination = Destination::start([Service::chat()]).await.unwrap();
+        let view = asks(&destination, Behaviour::effect_then_reset(), 17, word).await;
+        assert!(view.reason("puppet").effect_may_exist(), "{word}");
+        assert!(view.step("puppet").state.in_doubt(), "{word}");
+        assert_eq!(
+            (destination.effects_total(), destination.writes_of("chat")),
+            (1, 1),
+            "{word}"
+        );
+        let asked = &view.attempts("puppet")[1..];
+        assert!(!asked.is_empty(), "{word}");
+        for lookup in asked {
+            assert_eq!(lookup.finding, Some(Finding::Unsure), "{word}");
+            let said = lookup.message.clone().unwrap_or_default();
+            assert!(
+                said.contains("denied a request: a call may read at most 16 times"),
+                "{word}: {said}"
+            );
         }
     }
 }

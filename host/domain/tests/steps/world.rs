@@ -449,7 +449,7 @@ impl World {
             3 if !there => (truth, &[404]),
             _ => (truth, &[200]),
         };
-        let finding = judge_lookup(report, LookupSight::of(statuses, &self.terms.trust));
+        let finding = judge_lookup(report, LookupSight::of(statuses, false, &self.terms.trust));
         self.now_ms += self.dice.of(&[0, 100]);
         let end = LookupEnd {
             asked_ms,
