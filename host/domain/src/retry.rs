@@ -61,10 +61,12 @@ pub fn delay_ms(policy: &Policy, n: u32, jitter: f64) -> u64 {
 }
 
 /// How much later than told a step may come: up to a tenth of the wait, so that the steps that wait for one destination do
-/// not all come at its first moment. Never sooner.
+/// not all come at its first moment. Never sooner, and no later than a step may wait: what a destination may ask for does not
+/// become too long by this.
 pub(crate) fn told_spread_ms(policy: &Policy, told_ms: u64, jitter: f64) -> u64 {
     let share = limits::JITTER_PERCENT as f64 / 100.0;
-    (told_ms.min(policy.longest_ms) as f64 * share * bounded(jitter).abs()) as u64
+    let spread_ms = (told_ms.min(policy.longest_ms) as f64 * share * bounded(jitter).abs()) as u64;
+    spread_ms.min(policy.wait_longest_ms.saturating_sub(told_ms))
 }
 
 fn jittered(delay_ms: f64, jitter: f64) -> u64 {

@@ -25,7 +25,7 @@ use oncegate_domain::evidence::{Cut, Evidence, Facts, Report};
 use oncegate_domain::limits::REFERENCE_BYTES_MAX;
 use oncegate_domain::outcome::{self, Outcome};
 use oncegate_domain::retry::{RetryAfter, retry_after};
-use oncegate_domain::step::{self, AttemptEnd, Event};
+use oncegate_domain::step::{self, AttemptEnd, Event, Wait};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -240,7 +240,11 @@ pub(super) async fn finish(
 ) -> Result<Tried, Abandoned> {
     let shared = &mission.shared;
     let at_ms = shared.clock.now_ms();
-    pace(mission, sight, verdict, at_ms);
+    let told = pace(mission, sight, verdict, at_ms);
+    let weighed = Weighed {
+        hold: weighed.hold.or(told),
+        ..weighed
+    };
     let end = end_of(mission, sight, verdict, weighed, at_ms);
     let now = Circumstances {
         now_ms: at_ms,
@@ -295,8 +299,8 @@ pub(super) fn end_of(mission: &Mission, sight: &Sight, verdict: &Verdict, weighe
     }
 }
 
-/// What the attempt says to everybody else who wants to go to this destination.
-fn pace(mission: &Mission, sight: &Sight, verdict: &Verdict, at_ms: i64) {
+/// What the attempt says to everybody else who wants to go to this destination; what its own step waits for with them.
+fn pace(mission: &Mission, sight: &Sight, verdict: &Verdict, at_ms: i64) -> Option<(Wait, i64)> {
     let gate = mission.shared.gate(&mission.approved);
     let health = health(verdict.evidence, verdict.outcome, sight.tried);
     let seen = Seen {
@@ -305,7 +309,7 @@ fn pace(mission: &Mission, sight: &Sight, verdict: &Verdict, at_ms: i64) {
         why: verdict.message.as_deref().unwrap_or_default(),
     };
     note(&gate, &mission.approved.connection, seen, at_ms);
-    gate.heed(verdict.evidence, verdict.told, at_ms, mission.policy.wait_longest_ms);
+    gate.heed(verdict.evidence, verdict.told, at_ms, mission.policy.wait_longest_ms)
 }
 
 fn row(mission: &Mission, sight: &Sight, verdict: &Verdict, has_intent: bool, ended_ms: i64) -> ledger::AttemptEnd {

@@ -248,15 +248,23 @@ impl Gate {
     }
 
     /// Keeps everybody away where the destination said so on the wire. An absurd time is not believed: the step that got
-    /// it goes to a person, and the others find out for themselves.
-    pub fn heed(self: &Arc<Self>, evidence: Evidence, told: RetryAfter, now_ms: i64, wait_longest_ms: u64) {
+    /// it goes to a person, and the others find out for themselves. What the step that got the answer waits for, too: it is
+    /// by its wait that the pause is known after a restart.
+    pub fn heed(
+        self: &Arc<Self>,
+        evidence: Evidence,
+        told: RetryAfter,
+        now_ms: i64,
+        wait_longest_ms: u64,
+    ) -> Option<(Wait, i64)> {
         match (evidence, told) {
             (Evidence::Answered(425 | 429 | 503), RetryAfter::Until(until_ms))
                 if until_ms <= now_ms.saturating_add_unsigned(wait_longest_ms) =>
             {
                 self.pause_until(until_ms);
+                (until_ms > now_ms).then_some((Wait::RateLimited, until_ms))
             }
-            (Evidence::None | Evidence::NothingSent | Evidence::MaybeSent | Evidence::Answered(_), _) => {}
+            (Evidence::None | Evidence::NothingSent | Evidence::MaybeSent | Evidence::Answered(_), _) => None,
         }
     }
 

@@ -15,7 +15,7 @@ use oncegate_domain::doubt::{Circumstances, Finding, FindingReport, LookupSight,
 use oncegate_domain::evidence::Evidence;
 use oncegate_domain::outcome::Outcome;
 use oncegate_domain::retry::retry_after;
-use oncegate_domain::step::{self, Event, LookupEnd};
+use oncegate_domain::step::{self, Event, LookupEnd, Wait};
 use std::sync::Arc;
 
 /// One lookup of a step in doubt.
@@ -50,7 +50,11 @@ pub async fn look_up(mission: &Arc<Mission>) -> Result<Tried, Abandoned> {
         retry_after: retry_after(sight.retry_after.as_deref(), at_ms),
         hold: weighed.hold,
     };
-    report(mission, &sight, &end);
+    let told = report(mission, &sight, &end);
+    let end = LookupEnd {
+        hold: end.hold.or(told),
+        ..end
+    };
     let (output, bad_output) = match finding {
         Finding::Found => read_output(mission, said.output.as_deref()),
         Finding::Absent | Finding::Unsure => (None, None),
@@ -95,8 +99,8 @@ fn carried_if_sent(mission: &Mission, live: &LiveStep) -> bool {
     has_place && forgotten.is_some_and(|forgotten| forgotten.same_key)
 }
 
-/// What the lookup says to everybody else who wants to go to this destination.
-fn report(mission: &Mission, sight: &Sight, end: &LookupEnd) {
+/// What the lookup says to everybody else who wants to go to this destination; what its own step waits for with them.
+fn report(mission: &Mission, sight: &Sight, end: &LookupEnd) -> Option<(Wait, i64)> {
     let gate = mission.shared.gate(&mission.approved);
     // A lookup may be the breaker's probe: unless it reports back, everybody else waits for nothing.
     let seen = Seen {
@@ -105,7 +109,7 @@ fn report(mission: &Mission, sight: &Sight, end: &LookupEnd) {
         why: sight.note.as_deref().unwrap_or_default(),
     };
     note(&gate, &mission.approved.connection, seen, end.at_ms);
-    gate.heed(sight.read, end.retry_after, end.at_ms, mission.policy.wait_longest_ms);
+    gate.heed(sight.read, end.retry_after, end.at_ms, mission.policy.wait_longest_ms)
 }
 
 /// What came of asking.

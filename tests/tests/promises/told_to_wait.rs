@@ -1,19 +1,20 @@
 //! C7: a destination that answers 429. It is left alone for as long as it says, by all who use the connection, and nobody
 //! pays for it with an attempt.
 
-use crate::CHAT;
+use crate::{CHAT, PUPPET};
 use oncegate::clock::Clock;
 use oncegate_domain::id::Id;
 use oncegate_domain::run;
 use oncegate_domain::step::Review;
 use oncegate_tests::{Behaviour, Connection, Destination, Folder, RunView, Service, TestHost, orders};
+use serde_json::json;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// How many runs wait for the destination at the same time.
 const CROWD: usize = 500;
 const AT_ONCE: usize = 4;
-/// How long an answer takes that is waited for.
-const SLOW: Duration = Duration::from_secs(1);
+/// How long an answer takes that is waited for: long enough for the slowest machine to count before it is there.
+const SLOW: Duration = Duration::from_secs(5);
 
 async fn host(destination: &Destination) -> TestHost {
     host_of(Connection::chat(&destination.origin("chat")).concurrency(AT_ONCE as u32)).await
@@ -52,6 +53,7 @@ async fn seconds_and_dates_are_heeded_and_what_makes_no_sense_falls_back_to_back
     let cases = [
         ("seconds", Some("120"), (120_000, 132_000)),
         ("date", None, (90_000, 99_000)),
+        ("a second less than a day", Some("86399"), (86_399_000, 86_400_000)),
         ("negative", Some("-5"), backoff),
         ("garbled", Some("abc"), backoff),
         ("fraction", Some("1.5"), backoff),
@@ -89,12 +91,14 @@ async fn seconds_and_dates_are_heeded_and_what_makes_no_sense_falls_back_to_back
 async fn an_absurd_time_goes_to_a_person_and_holds_up_nobody_else() {
     let destination = Destination::start([Service::chat()]).await.unwrap();
     let host = host(&destination).await;
-    for (order, absurd) in [("A-1", "999999999"), ("A-2", "99999999999999999999999999")] {
+    // A day is the longest that anybody waits.
+    let absurd = ["86401", "999999999", "99999999999999999999999999"];
+    for (order, absurd) in ["A-1", "A-2", "A-3"].into_iter().zip(absurd) {
         let (_, view, _) = told(&destination, &host, order, Some(absurd)).await;
         assert_eq!(view.reason("chat"), Review::ToldToWaitTooLong);
         assert!(!view.reason("chat").effect_may_exist());
     }
-    let run = host.order("orders", "A-3").await;
+    let run = host.order("orders", "A-4").await;
     let view = host.until(run, |view| view.stands("chat") == "completed").await;
     assert_eq!(view.step("chat").state.attempts, 1);
     assert_eq!(destination.effects_total(), 1);
@@ -110,14 +114,15 @@ async fn one_answer_pauses_all_who_wait_and_they_come_back_no_more_than_the_conn
     for n in 0..CROWD {
         runs.push(host.order("orders", &format!("A-{n}")).await);
     }
-    let mut last_ms = told_ms;
+    let mut due = Vec::new();
     for run in &runs {
         let view = host.until(*run, |view| view.stands("chat") == "waiting").await;
         let due_ms = view.step("chat").due_ms.unwrap();
         assert!(due_ms >= told_ms + 120_000, "sooner than told: {}", due_ms - told_ms);
         assert_eq!(view.step("chat").state.attempts, 0);
-        last_ms = last_ms.max(due_ms);
+        due.push(due_ms);
     }
+    are_spread(&mut due);
     let told = destination.count("chat").requests;
     assert!(told <= AT_ONCE as u64, "only those under way were told, and not {told}");
 
@@ -126,7 +131,7 @@ async fn one_answer_pauses_all_who_wait_and_they_come_back_no_more_than_the_conn
         host.run(*run).await;
     }
     assert_eq!(destination.count("chat").requests, told, "asked too soon");
-    comes_back(&destination, &host, &runs, last_ms).await;
+    comes_back(&destination, &host, &runs, due[CROWD - 1]).await;
     for run in &runs {
         let view = host.settle(*run).await;
         assert_eq!(
@@ -178,6 +183,84 @@ async fn who_comes_back_from_a_pause_keeps_the_pace_of_the_connection() {
     );
 }
 
+/// Who was told is the one by whom it is known after a restart, whether the answer was a 429 or an error before any effect.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_told_before_a_restart_holds_for_whoever_comes_after_it() {
+    for (status, attempts) in [(429, 1), (503, 2)] {
+        let destination = Destination::start([Service::chat()]).await.unwrap();
+        let chat = Connection::chat(&destination.origin("chat")).trust("refused_before_effect = [503]");
+        let mut host = host_of(chat).await;
+        let told = Behaviour::status_with(status, &[("retry-after", "120")], "{}");
+        destination.script_next("chat", [told]);
+        let told_ms = host.clock.now_ms();
+        let first = host.order("orders", "A-1").await;
+        host.until(first, |view| view.stands("chat") == "waiting").await;
+
+        host.restart().await;
+        let second = host.order("orders", "A-2").await;
+        let view = host
+            .until(second, |view| view.step("chat").due_ms > Some(told_ms))
+            .await;
+        assert_eq!(view.stands("chat"), "waiting", "{status}");
+        let wait_ms = view.step("chat").due_ms.unwrap() - told_ms;
+        assert!(wait_ms >= 120_000, "{status}: sooner than told: {wait_ms} ms");
+        assert_eq!(destination.count("chat").requests, 1, "{status}");
+
+        for (run, attempts) in [(first, attempts), (second, 1)] {
+            let view = host.settle(run).await;
+            assert_eq!(
+                (view.state(), view.step("chat").state.attempts),
+                (run::State::Completed, attempts),
+                "{status}"
+            );
+        }
+        assert_eq!(
+            (destination.effects_total(), destination.count("chat").requests),
+            (2, 3)
+        );
+    }
+}
+
+/// What a connector asks for by itself is its word alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connector_that_asks_to_wait_delays_its_own_step_and_no_other() {
+    const DAY_MS: u64 = 86_400_000;
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let puppet = Connection::puppet("puppet", &destination.origin("chat")).writes("POST /messages");
+    let steps = format!("{PUPPET}with = {{ script = \"{{{{ body.script }}}}\" }}\n");
+    let folder = Folder::new()
+        .connection(&puppet)
+        .flow("orders", &orders("orders", &steps));
+    let host = TestHost::start(&folder).await;
+    let asks = async |order: &str, wait_ms: u64| {
+        let script = json!([{ "op": "temporary", "message": "later", "retry_after_ms": wait_ms }]);
+        host.taken_in("orders", &json!({ "order": { "id": order }, "script": script }))
+            .await
+    };
+    let at_ms = host.clock.now_ms();
+    for (order, wait_ms, most_ms) in [("A-1", 120_000, 132_000), ("A-2", DAY_MS, DAY_MS)] {
+        let run = asks(order, wait_ms).await;
+        let view = host.until(run, |view| view.stands("puppet") == "retrying").await;
+        let due_ms = view.step("puppet").due_ms.unwrap() - at_ms;
+        assert!(
+            (wait_ms..=most_ms).contains(&due_ms.unsigned_abs()),
+            "{wait_ms}: {due_ms} ms"
+        );
+    }
+    for (order, wait_ms) in [("A-3", DAY_MS + 1), ("A-4", u64::MAX)] {
+        let run = asks(order, wait_ms).await;
+        let view = host.until(run, |view| view.stands("puppet") == "needs_review").await;
+        assert_eq!(view.reason("puppet"), Review::ToldToWaitTooLong, "{wait_ms}");
+    }
+    assert_eq!(destination.count("chat").connections, 0);
+
+    let send = json!([{ "op": "send", "path": "/messages", "json": { "text": "now" } }, { "op": "judge" }]);
+    let other = json!({ "order": { "id": "A-5" }, "script": send });
+    let run = host.taken_in("orders", &other).await;
+    host.until(run, |view| view.stands("puppet") == "completed").await;
+    assert_eq!((host.clock.now_ms(), destination.effects_total()), (at_ms, 1));
+}
+
 /// The pause is over, and the first answers take long: until the first of them no more requests come than may be under way.
 async fn comes_back(destination: &Destination, host: &TestHost, runs: &[Id], last_ms: i64) {
     let slow = Behaviour {
@@ -197,9 +280,20 @@ async fn comes_back(destination: &Destination, host: &TestHost, runs: &[Id], las
         }
         destination.count("chat").requests
     };
-    // A machine that is so slow that the first answers are there by now shows nothing.
-    if let Ok(requests) = tokio::time::timeout(SLOW, back).await {
-        assert_eq!(requests, at_once, "more than the connection allows at once");
+    // Once the first answers are there the count shows nothing.
+    let requests = tokio::time::timeout(SLOW, back).await;
+    let requests = requests.expect("counted before the first answers are there");
+    assert_eq!(requests, at_once, "more than the connection allows at once");
+}
+
+/// The moments at which they come, in order: over more than half of the twelve seconds, and never many at once.
+fn are_spread(due: &mut [i64]) {
+    due.sort_unstable();
+    let over_ms = due[due.len() - 1] - due[0];
+    assert!(over_ms > 6_000, "all come within {over_ms} ms");
+    for (n, first_ms) in due.iter().enumerate() {
+        let at_once = due[n..].partition_point(|due_ms| *due_ms < first_ms + 100);
+        assert!(at_once * 20 <= due.len(), "{at_once} come within 100 ms");
     }
 }
 

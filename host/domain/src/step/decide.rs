@@ -300,6 +300,16 @@ fn move_in_doubt(step: &Step, doubt: &Doubt, terms: &Terms, policy: &Policy, now
 /// The step cannot go on before `until_ms` for a reason that burns nothing: waits, within the bounds on waiting, or goes to
 /// a person.
 pub fn hold(step: &Step, wait: Wait, until_ms: i64, terms: &Terms, policy: &Policy, now: &Circumstances) -> Event {
+    let until_ms = match wait {
+        // Whoever heard of it is told like the one that was answered.
+        Wait::RateLimited => {
+            let wait_ms = u64::try_from(until_ms.saturating_sub(now.now_ms)).unwrap_or(0);
+            until_ms.saturating_add_unsigned(retry::told_spread_ms(policy, wait_ms, now.jitter))
+        }
+        Wait::BreakerOpen | Wait::ConnectionBlocked | Wait::Paused | Wait::Timer | Wait::Approval | Wait::InOrder => {
+            until_ms
+        }
+    };
     let next = match &step.doubt {
         Some(doubt) => settle::held_in_doubt(step, doubt, (wait, until_ms), terms, policy, now),
         None if is_cancelling(step) => Next::Cancel,

@@ -87,21 +87,25 @@ fn being_told_to_wait_burns_no_attempt_and_is_obeyed() {
 }
 
 #[test]
-fn jitter_makes_a_told_wait_longer_and_never_shorter() {
-    for jitter in [-1.0, -0.3, 0.4, 1.0] {
-        let mut play = Play::new(silent());
-        play.begin().intend();
-        let told = play.end(RATE_LIMITED, Evidence::Answered(429));
-        let told = AttemptEnd {
-            retry_after: RetryAfter::Until(play.now_ms + 120_000),
-            ..told
-        };
-        let mut now = play.circumstances();
-        now.jitter = jitter;
-        let event = oncegate_domain::step::after_attempt(&play.step, &told, &play.terms, &play.policy, &now);
-        let due_ms = play.apply(event).step.due_ms().unwrap();
-        assert!((120_000..=132_000).contains(&due_ms), "{due_ms}");
-        assert_eq!(due_ms == 120_000, jitter == 0.0);
+fn jitter_makes_a_told_wait_longer_and_never_shorter_nor_too_long() {
+    let day_ms = 24 * HOUR_MS as i64;
+    for (told_ms, most_ms) in [(120_000, 132_000), (day_ms - 1_000, day_ms), (day_ms, day_ms)] {
+        for jitter in [-1.0, -0.3, 0.4, 1.0] {
+            let mut play = Play::new(silent());
+            play.begin().intend();
+            let told = play.end(RATE_LIMITED, Evidence::Answered(429));
+            let told = AttemptEnd {
+                retry_after: RetryAfter::Until(play.now_ms + told_ms),
+                ..told
+            };
+            let mut now = play.circumstances();
+            now.jitter = jitter;
+            let event = oncegate_domain::step::after_attempt(&play.step, &told, &play.terms, &play.policy, &now);
+            let due_ms = play.apply(event).step.due_ms().unwrap();
+            assert!((told_ms..=most_ms).contains(&due_ms), "{due_ms}");
+            assert!(due_ms > told_ms || told_ms == most_ms, "all at its first moment");
+            assert!(play.line().starts_with("waiting rate_limited"), "{}", play.line());
+        }
     }
 }
 
