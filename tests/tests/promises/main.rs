@@ -41,6 +41,7 @@ mod providers;
 mod refusals;
 mod refused_credentials;
 mod relocated;
+mod reused_connections;
 mod scarce_room;
 mod secrets_stay;
 mod signed_by_hand;
