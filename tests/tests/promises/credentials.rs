@@ -1,7 +1,9 @@
 //! What proves who somebody is: the secrets of connections, and the tokens of people.
 
 use crate::CHAT;
+use oncegate::api::token_hash;
 use oncegate::clock::Clock;
+use oncegate::ledger::NewToken;
 use oncegate_domain::run;
 use oncegate_domain::step::{State, Wait};
 use oncegate_tests::{Client, Connection, Destination, Folder, RunView, Service, TestHost, orders};
@@ -155,4 +157,32 @@ async fn a_revoked_token_is_refused_at_once() {
             .unwrap();
     }
     refused(&host.client, &host).await;
+}
+
+/// Not valid from that moment on, and valid until then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_is_refused_from_the_moment_at_which_it_expires() {
+    let (_destination, host) = host().await;
+    let now_ms = host.clock.now_ms();
+    let token = NewToken {
+        name: "ada".to_owned(),
+        hash: token_hash("of-a-second"),
+        role: "admin".to_owned(),
+        expires_ms: Some(now_ms + 1_000),
+        at_ms: now_ms,
+    };
+    host.inside().ledger.save_token(token).await.unwrap();
+    let client = Client {
+        token: "of-a-second".to_owned(),
+        ..host.client.clone()
+    };
+    host.clock.advance(999);
+    assert_eq!(client.ask("runs").await.status, 200);
+    host.clock.advance(1);
+    refused(&client, &host).await;
+    assert_eq!(
+        host.client.ask("runs").await.status,
+        200,
+        "the others are as good as before"
+    );
 }

@@ -3,7 +3,10 @@
 
 use crate::MAIL;
 use oncegate::clock::Clock;
+use oncegate_domain::doubt::Unsettled;
 use oncegate_domain::id::Id;
+use oncegate_domain::run;
+use oncegate_domain::step::Review;
 use oncegate_tests::{Behaviour, Connection, Destination, Folder, Rule, Service, TestHost, eventually, log, orders};
 use serde_json::Value;
 
@@ -173,4 +176,48 @@ async fn an_outage_of_hours_and_a_credential_that_expires_in_it_cost_time_and_no
             .iter()
             .all(|attempt| attempt.started_ms < began_ms + window_ms)
     );
+}
+
+/// What is in doubt waits no longer than its key protects it; what was never sent waits for as long as it takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_window_that_closes_behind_an_open_breaker_leaves_the_doubt_to_a_person_and_sends_nothing() {
+    let destination = Destination::start([Service::mailer()]).await.unwrap();
+    let mail = Connection::http("mail", &destination.origin("mailer"))
+        .writes("POST /messages")
+        .keyed("1m");
+    let folder = Folder::new().connection(&mail).flow("orders", &orders("orders", MAIL));
+    let host = TestHost::start(&folder).await;
+    destination.script_next("mailer", vec![Behaviour::effect_then_reset(); IN_DOUBT]);
+    let mut doubtful = Vec::new();
+    for n in 0..IN_DOUBT {
+        doubtful.push(host.order("orders", &format!("doubtful-{n}")).await);
+        host.until(doubtful[n], |view| view.stands("mail") == "retrying").await;
+    }
+    assert!(destination.refuse("mailer").await);
+    let mut unsent = Vec::new();
+    for n in 0..3 {
+        unsent.push(host.order("orders", &format!("unsent-{n}")).await);
+    }
+    eventually("the breaker opens", || async {
+        let connections = host.client.get("connections").await;
+        connections["items"][0]["failing"].is_string().then_some(())
+    })
+    .await;
+
+    host.clock.advance(MINUTE_MS);
+    for run in &doubtful {
+        let view = host.until(*run, |view| view.stands("mail") == "needs_review").await;
+        assert_eq!(view.reason("mail"), Review::Doubt(Unsettled::WindowOver));
+        assert!(view.step("mail").state.in_doubt());
+    }
+    assert!(destination.accept("mailer").await);
+    for run in &unsent {
+        let view = host.settle(*run).await;
+        assert_eq!(view.state(), run::State::Completed, "{:#?}", view.attempts("mail"));
+    }
+    let sent = destination.requests_of("mailer");
+    let of_doubtful = sent.iter().filter(|seen| seen.text().contains("doubtful")).count();
+    assert_eq!((of_doubtful, sent.len()), (IN_DOUBT, IN_DOUBT + unsent.len()));
+    assert_eq!(destination.effects_total() as usize, IN_DOUBT + unsent.len());
+    assert_eq!(destination.duplicates(), []);
 }
