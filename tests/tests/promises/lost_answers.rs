@@ -1,6 +1,7 @@
 //! An answer is lost: the effect may exist. What the destination offers decides how that is settled.
 
 use crate::{CHAT, CRM, HOST, MAIL};
+use oncegate::clock::parse_utc;
 use oncegate_domain::doubt::Unsettled;
 use oncegate_domain::run;
 use oncegate_domain::step::Review;
@@ -150,6 +151,11 @@ async fn a_destination_that_commits_late_is_not_asked_before_the_effect_can_be_s
     let requests = destination.requests_of("crm");
     let methods: Vec<&str> = requests.iter().map(|request| request.method.as_str()).collect();
     assert_eq!(methods, ["POST", "GET"], "found at the first look, never sent again");
+    // Half a second until it was given up, and `lookup_after` from then on.
+    let attempts = run["steps"][0]["timeline"].as_array().unwrap();
+    let at_ms = |nth: usize, what: &str| parse_utc(attempts[nth][what].as_str().unwrap()).unwrap();
+    assert!(at_ms(0, "ended_at") - at_ms(0, "intent_at") >= 500, "{run:#}");
+    assert!(at_ms(1, "started_at") - at_ms(0, "ended_at") >= 3_000, "{run:#}");
     assert!(requests[1].at_ms - requests[0].at_ms >= 3_000);
     assert_eq!(destination.effects_total(), 1);
 }
