@@ -179,8 +179,8 @@ impl Outbound {
 
     fn not_recorded(&mut self, error: &LedgerError) -> SendError {
         self.sight.overtaken = matches!(error, LedgerError::Overtaken { .. });
-        // Our own want of a lease says nothing about the destination, and costs the step no attempt.
-        self.sight.tried = !matches!(error, LedgerError::LeaseEnds | LedgerError::LeaseLost { .. });
+        // Our own want of room, of a database or of a lease says nothing about the destination, and costs the step no attempt.
+        self.sight.tried = !(error.is_unavailable() || matches!(error, LedgerError::LeaseLost { .. }));
         self.nothing_sent(format!("not sent, because it could not be recorded first: {error}"))
     }
 }
