@@ -11,7 +11,7 @@ pub use sight::Sight;
 
 use super::mission::Mission;
 use crate::catalog::{KeyPlace, Purpose, RequestKind};
-use crate::egress::{Exchange, NothingSent, Outgoing, Permit, Place};
+use crate::egress::{Answer, Exchange, NothingSent, Outgoing, Permit, Place};
 use crate::ledger::{AttemptKind, Intent, LedgerError, NewIntent};
 use crate::runtime::{Door, LogLevel, Request, Response, SendError};
 use oncegate_domain::doubt::{self, Blocked};
@@ -164,7 +164,7 @@ impl Outbound {
             }
         }
         self.sight.note = match &exchange.answer {
-            Some(answer) => Some(excerpt(answer.status, &answer.body)),
+            Some(answer) => Some(excerpt(answer)),
             None => exchange.error.clone(),
         };
         if let Some(answer) = &exchange.answer {
@@ -331,15 +331,25 @@ fn with_key(request: &Request, kind: RequestKind, mission: &Mission) -> Vec<(Str
     headers
 }
 
-/// What the destination answered, short enough for a list.
-fn excerpt(status: u16, body: &[u8]) -> String {
+/// What the destination answered, short enough for a list. Secrets are masked in it, in the headers as well.
+fn excerpt(answer: &Answer) -> String {
+    let (status, body) = (answer.status, shortened(&String::from_utf8_lossy(&answer.body)));
+    match answer.header("location").filter(|_| (300..400).contains(&status)) {
+        Some(to) => {
+            let to = shortened(to);
+            format!("the destination answered {status} and points to {to}; redirects are not followed: {body}")
+        }
+        None => format!("the destination answered {status}: {body}"),
+    }
+}
+
+fn shortened(text: &str) -> String {
     const CHARS_MAX: usize = 200;
-    let text = String::from_utf8_lossy(body);
     let short: String = text.chars().take(CHARS_MAX).collect();
     let more = if text.chars().nth(CHARS_MAX).is_some() {
         "…"
     } else {
         ""
     };
-    format!("the destination answered {status}: {short}{more}")
+    format!("{short}{more}")
 }

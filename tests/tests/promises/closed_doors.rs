@@ -1,10 +1,11 @@
 //! C12, the second half: addresses that are closed unless the operator opens them. Nothing is connected to, nothing is
 //! sent, and whoever looks is told which address and why.
 
-use crate::CHAT;
+use crate::{CHAT, PUPPET};
 use oncegate_domain::evidence::Evidence;
-use oncegate_domain::outcome::Outcome;
+use oncegate_domain::outcome::{Outcome, Permanent};
 use oncegate_domain::run;
+use oncegate_domain::step::Review;
 use oncegate_tests::{Behaviour, Connection, Destination, Folder, Service, TestHost, orders};
 
 /// A connection whose operator opened `allowed` and nothing else.
@@ -106,9 +107,53 @@ async fn a_redirect_to_this_machine_is_not_followed_and_proves_nothing() {
     let run = host.order("orders", "A-1").await;
     let view = host.settle(run).await;
     assert!(view.reason("chat").effect_may_exist(), "{:?}", view.reason("chat"));
+    let message = view.step("chat").last_error.clone().unwrap_or_default();
+    assert!(
+        message.contains(&format!(
+            "answered 307 and points to {inside}; redirects are not followed"
+        )),
+        "{message}"
+    );
     assert_eq!(destination.count("inside").connections, 0);
     assert_eq!(
         (destination.count("chat").requests, destination.effects_total()),
         (1, 0)
     );
+}
+
+/// A connector names an endpoint of its connection and a path. Whatever else it writes there leads nowhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connector_that_asks_for_an_address_of_its_own_is_denied_and_nothing_is_connected_to() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let asked = [
+        // Of these the SDK makes no request.
+        ("path = \"http://169.254.169.254/\"", Permanent::Rejected),
+        ("path = \"@169.254.169.254/\"", Permanent::Rejected),
+        ("path = \"//169.254.169.254/\"", Permanent::Denied),
+        (
+            "path = \"/messages\", endpoint = \"http://169.254.169.254\"",
+            Permanent::Denied,
+        ),
+        (
+            "path = \"/messages\", headers = [[\"host\", \"169.254.169.254\"]]",
+            Permanent::Denied,
+        ),
+    ];
+    for (asked, refused) in asked {
+        let script = format!("{{ op = \"send\", {asked}, json = {{}} }}, {{ op = \"judge\" }}");
+        let puppet = Connection::puppet("puppet", &destination.origin("chat"))
+            .settings(&format!("script = [{script}]"))
+            .writes("POST /messages");
+        let folder = Folder::new()
+            .connection(&puppet)
+            .flow("orders", &orders("orders", PUPPET));
+        let host = TestHost::start(&folder).await;
+        let run = host.order("orders", "A-1").await;
+        let view = host.settle(run).await;
+        assert_eq!(view.reason("puppet"), Review::Refused(refused), "{asked}");
+        let message = view.step("puppet").last_error.clone().unwrap_or_default();
+        let is_denied = message.contains("the host denied a request");
+        assert_eq!(is_denied, refused == Permanent::Denied, "{asked}: {message}");
+    }
+    assert_eq!(destination.count("chat").connections, 0);
 }
