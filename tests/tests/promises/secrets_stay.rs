@@ -4,8 +4,9 @@
 use crate::HOST;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
-use oncegate_tests::{Behaviour, ChildHost, Connection, Destination, Folder, Rule, Service, orders};
+use oncegate_tests::{Behaviour, ChildHost, Connection, Destination, Folder, Rule, Service, orders, request};
 use std::path::Path;
+use std::process::Command;
 
 /// It looks different in every encoding.
 const SECRET: &str = "s3cr&t/of the+chat=42";
@@ -69,12 +70,11 @@ fn files_show_nothing(folder: &Path) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_echoed_secret_comes_to_nobody_whatever_the_connector_does_with_it() {
-    let destination = Destination::start([Service::chat()]).await.unwrap();
+/// A host whose connectors put what they got into an error text (`tells`) and into the output (`keeps`), each with a hook that
+/// answers with the result.
+async fn host(destination: &Destination) -> ChildHost {
     let send = "{ op = \"send\", path = \"/messages\", json = { text = \"{{key}}\" } }";
     let mut folder = Folder::new();
-    // In an error text, and in the output.
     for (name, then) in [("tells", "{ op = \"judge\" }"), ("keeps", "{ op = \"ok\" }")] {
         let puppet = Connection::puppet(name, &destination.origin("chat"))
             .settings(&format!("script = [{send}, {then}]"))
@@ -82,17 +82,68 @@ async fn an_echoed_secret_comes_to_nobody_whatever_the_connector_does_with_it() 
         let bearer = "kind = \"bearer\"\nsecret = \"token\"\n[secrets]\ntoken = { file = \"chat\" }";
         let toml = puppet.toml().replace("kind = \"none\"", bearer);
         let step = format!("[[steps]]\nid = \"puppet\"\nuse = \"{name}.do\"\n");
-        folder = folder.connection(&puppet).flow(name, &orders(name, &step));
+        let flow = orders(name, &step).replace("key = ", "respond = \"result\"\nkey = ");
+        folder = folder.connection(&puppet).flow(name, &flow);
         folder.write(&format!("connections/{name}.toml"), toml.as_bytes());
     }
     let host = ChildHost::start(HOST, &folder).await;
     std::fs::write(host.data().join("secrets/chat"), SECRET).unwrap();
+    host
+}
+
+/// What a command prints about the host.
+fn prints(host: &ChildHost, arguments: &[&str]) -> String {
+    let mut command = Command::new(HOST);
+    command.arg("--data").arg(host.data()).args(arguments);
+    let output = tokio::task::block_in_place(|| command.output().unwrap());
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    shows_nothing(arguments[0], &output.stderr);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Everything that the API and the commands tell about a run, and about what waits for a person.
+async fn api_shows_nothing(host: &ChildHost, run: &str) {
+    let told = prints(host, &["run", "show", run]);
+    assert!(
+        told.contains("the destination answered") || told.contains("completed"),
+        "{told}"
+    );
+    shows_nothing("run show", told.as_bytes());
+    let run = format!("runs/{run}");
+    let paths = [
+        "runs",
+        &run,
+        "review",
+        "audit",
+        "connections",
+        "connectors",
+        "flows",
+        "counts",
+        "writer",
+    ];
+    for path in paths {
+        let answer = host.client.ask(path).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        shows_nothing(path, answer.text.as_bytes());
+    }
+    shows_nothing("/metrics", host.client.metrics().await.as_bytes());
+    let ready = request(host.client.address, "GET", "/readyz", &[], b"").await.unwrap();
+    shows_nothing("/readyz", ready.text.as_bytes());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_echoed_secret_comes_to_nobody_whatever_the_connector_does_with_it() {
+    let destination = Destination::start([Service::chat()]).await.unwrap();
+    let host = host(&destination).await;
     let echoed = Behaviour::status_with(422, &[("x-echo", SECRET)], &echo());
     destination.script_next("chat", [echoed]);
     destination.script(Rule::always("chat", Behaviour::ok(200, &echo())));
 
-    for (name, state) in [("tells", "needs_review"), ("keeps", "completed")] {
-        assert_eq!(host.order(name, name).await.unwrap().status, 202);
+    for (name, status, state) in [("tells", 202, "needs_review"), ("keeps", 200, "completed")] {
+        let answer = host.order(name, name).await.unwrap();
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(answer.text.contains("you sent"), status == 200, "{answer:?}");
+        shows_nothing("the answer of the hook", answer.text.as_bytes());
         let run = host.settled(name).await;
         assert_eq!(run["state"], state, "{run:#}");
         shows_nothing("the run", run.to_string().as_bytes());
@@ -101,10 +152,16 @@ async fn an_echoed_secret_comes_to_nobody_whatever_the_connector_does_with_it() 
             _ => &run["steps"][0]["last_error"],
         };
         assert!(told.to_string().contains("you sent"), "the rest of it is there: {told}");
+        api_shows_nothing(&host, run["id"].as_str().unwrap()).await;
     }
-    for path in ["runs", "review", "audit", "connections"] {
-        let answer = host.client.ask(path).await;
-        shows_nothing(path, answer.text.as_bytes());
+    let items = host.client.get("review").await;
+    let item = items["items"][0]["id"].as_str().unwrap();
+    for told in [
+        host.client.get(&format!("review/{item}")).await.to_string(),
+        prints(&host, &["review", "show", item]),
+    ] {
+        assert!(told.contains("you sent"), "the rest of it is there: {told}");
+        shows_nothing("the review", told.as_bytes());
     }
     let sent = destination.requests_of("chat");
     assert!(
