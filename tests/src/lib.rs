@@ -20,6 +20,7 @@ pub mod flushes;
 pub mod folder;
 pub mod host;
 pub mod log;
+pub mod pace;
 pub mod restored;
 pub mod run;
 pub mod wait;

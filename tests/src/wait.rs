@@ -53,3 +53,13 @@ pub async fn effects(destination: &Destination, at_least: u64) {
     let wait = destination.until(|tally| tally.effects_total >= at_least);
     timeout(PATIENCE, wait).await.expect("the effect comes");
 }
+
+/// Waits for so many effects at one service of the destination.
+///
+/// # Panics
+/// They do not come within [`PATIENCE`].
+pub async fn effects_of(destination: &Destination, service: &str, at_least: u64) {
+    let wait = destination.until(|tally| tally.services[service].effects_total >= at_least);
+    let within = timeout(PATIENCE, wait).await;
+    within.unwrap_or_else(|_| panic!("{service} has {:?}", destination.count(service)));
+}

@@ -1,14 +1,16 @@
 //! C13: hostile connectors beside normal runs. Each is cut at its limit with the right class, and the others go on beside
 //! it with few instances; a full house costs a wait, never an attempt.
 
-use crate::CHAT;
+use crate::{CHAT, HOST};
 use oncegate::ledger::AttemptKind;
 use oncegate_domain::evidence::{Cut, Evidence, Report};
 use oncegate_domain::id::Id;
 use oncegate_domain::outcome::{Outcome, Permanent, Proof, Refusal};
 use oncegate_domain::run;
-use oncegate_tests::wait::PATIENCE;
-use oncegate_tests::{Behaviour, Connection, Destination, Folder, Rule, Service, TestHost, orders};
+use oncegate_tests::pace::{TIMED, assert_as_quick, takes};
+use oncegate_tests::wait::{LOOK_EVERY, PATIENCE};
+use oncegate_tests::{Behaviour, ChildHost, Connection, Destination, Folder, Rule, Service, TestHost, orders};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const SEND: &str = "{ op = \"send\", path = \"/messages\", json = { text = \"{{key}}\" } }";
 /// What it was to settle it would do once more.
@@ -231,4 +233,66 @@ async fn a_full_house_costs_a_wait_and_no_attempt() {
         0,
         "nothing was tried but to compute"
     );
+}
+
+/// They come again and again, and whoever has nothing to do with them does not notice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn normal_runs_are_as_quick_beside_hostile_connectors_as_alone() {
+    const NORMAL: (&str, &str) = ("orders", "chat");
+    let destination = destination().await;
+    let host = host(&destination, 8).await;
+    let alone = takes(&destination, &host, NORMAL, "alone").await;
+    let mut hostile = 0;
+    let again_and_again = async {
+        loop {
+            for villain in villains() {
+                host.order(villain.name, &format!("{hostile}")).await;
+            }
+            hostile += 1;
+        }
+    };
+    let beside = tokio::select! {
+        () = again_and_again => unreachable!("they never end"),
+        beside = takes(&destination, &host, NORMAL, "beside") => beside,
+    };
+    assert!(hostile > 0, "nobody did any harm meanwhile");
+    assert_as_quick(alone, beside);
+    assert_eq!(destination.count("chat").effects_total, 2 * TIMED as u64);
+}
+
+/// Neither what a guest takes nor what it says is kept: not in memory, and not in the log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guest_that_takes_memory_or_floods_the_log_leaves_the_host_as_small_as_it_was() {
+    const ROUNDS: usize = 4;
+    const LOG_BYTES_MAX: u64 = 1_000_000;
+    // What one guest may have, with room for what the host holds of its last answer.
+    const GROWTH_MB_MAX: u64 = 200;
+    let destination = destination().await;
+    let host = ChildHost::start(HOST, &folder(&destination)).await;
+    let before_mb = host.memory_mb();
+    for round in 0..ROUNDS {
+        for (name, state) in [
+            ("grow", "needs_review"),
+            ("huge", "needs_review"),
+            ("flood", "completed"),
+        ] {
+            let id = format!("{name}-{round}");
+            assert_eq!(host.order(name, &id).await.unwrap().status, 202);
+            let most_mb = AtomicU64::new(0);
+            let watch = async {
+                loop {
+                    most_mb.fetch_max(host.memory_mb(), Ordering::Relaxed);
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+            };
+            tokio::select! {
+                () = watch => unreachable!("it never ends"),
+                run = host.settled(&id) => assert_eq!(run["state"], state, "{run:#}"),
+            }
+            let grown_mb = most_mb.into_inner().saturating_sub(before_mb);
+            assert!(grown_mb < GROWTH_MB_MAX, "{id}: {grown_mb} MB more than {before_mb}");
+        }
+    }
+    let log_bytes = host.data().join("host.log").metadata().unwrap().len();
+    assert!(log_bytes < LOG_BYTES_MAX, "a log of {log_bytes} bytes");
 }

@@ -3,7 +3,10 @@
 
 use futures::StreamExt;
 use futures::stream;
-use oncegate_tests::wait::PATIENCE;
+use oncegate::clock::Clock;
+use oncegate::destination::Seen;
+use oncegate_tests::pace::{TIMED, assert_as_quick, takes};
+use oncegate_tests::wait::{PATIENCE, effects_of};
 use oncegate_tests::{Behaviour, Connection, Destination, Folder, Rule, Service, TestHost, orders};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -16,8 +19,8 @@ const CALLS: u32 = 4;
 const CONCURRENCY: u32 = 16;
 /// How long the slow one takes for its answer.
 const SLOW_MS: u64 = 5_000;
-/// How many are timed.
-const TIMED: usize = 15;
+/// The hook and the service that are timed.
+const QUICK: (&str, &str) = ("quick", "quick");
 
 /// A message through this connection.
 fn step(id: &str, connection: &str) -> String {
@@ -48,26 +51,6 @@ async fn stage() -> (Destination, TestHost) {
     (destination, host)
 }
 
-async fn effects(destination: &Destination, service: &str, at_least: u64) {
-    let wait = destination.until(|tally| tally.services[service].effects_total >= at_least);
-    let within = tokio::time::timeout(PATIENCE, wait).await;
-    within.unwrap_or_else(|_| panic!("{service} has {:?}", destination.count(service)));
-}
-
-/// From the 202 to the effect at the quick one, as the slower half of several orders see it at least.
-async fn quick_takes(destination: &Destination, host: &TestHost, name: &str) -> Duration {
-    let mut took = Vec::new();
-    for n in 0..TIMED {
-        let before = destination.count("quick").effects_total;
-        host.order("quick", &format!("{name}-{n}")).await;
-        let accepted = Instant::now();
-        effects(destination, "quick", before + 1).await;
-        took.push(accepted.elapsed());
-    }
-    took.sort_unstable();
-    took[TIMED / 2]
-}
-
 async fn flood(host: &TestHost) {
     let orders = stream::iter(0..FLOOD).for_each_concurrent(64, |n| async move {
         host.order("slow", &format!("flood-{n}")).await;
@@ -75,18 +58,10 @@ async fn flood(host: &TestHost) {
     orders.await;
 }
 
-/// The quick one is as quick as it was: on a machine that does other things as well, and still far from the slow one's pace.
-fn assert_as_quick(before: Duration, now: Duration) {
-    assert!(
-        now < before * 3 + Duration::from_millis(300),
-        "{now:?}, and {before:?} without the flood"
-    );
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_for_a_slow_destination_does_not_slow_the_others() {
     let (destination, host) = stage().await;
-    let alone = quick_takes(&destination, &host, "alone").await;
+    let alone = takes(&destination, &host, QUICK, "alone").await;
     let slow = Behaviour {
         answer_after_ms: SLOW_MS,
         ..Behaviour::usual()
@@ -97,20 +72,20 @@ async fn a_flood_for_a_slow_destination_does_not_slow_the_others() {
         destination.count("slow").requests < 100,
         "the flood is over before anything was timed"
     );
-    assert_as_quick(alone, quick_takes(&destination, &host, "flooded").await);
+    assert_as_quick(alone, takes(&destination, &host, QUICK, "flooded").await);
 
     // A run with a step at each: the quick step is not held up by what waits for the slow one, before or behind it.
     let begun = Instant::now();
     let before = destination.count("quick").effects_total;
     let quick_first = host.order("quick-slow", "quick-first").await;
-    effects(&destination, "quick", before + 1).await;
+    effects_of(&destination, "quick", before + 1).await;
     assert_as_quick(alone, begun.elapsed());
     assert_eq!(host.run(quick_first).await.stands("slow"), "pending");
     let slow_first = host.order("slow-quick", "slow-first").await;
 
     destination.clear_script();
     let all = FLOOD as u64 + 2;
-    effects(&destination, "slow", all).await;
+    effects_of(&destination, "slow", all).await;
     for run in [quick_first, slow_first] {
         let view = host.settle(run).await;
         assert_eq!((view.stands("slow"), view.stands("quick")), ("completed", "completed"));
@@ -127,10 +102,10 @@ async fn a_flood_for_a_slow_destination_does_not_slow_the_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_destination_that_hangs_does_not_slow_the_others() {
     let (destination, host) = stage().await;
-    let alone = quick_takes(&destination, &host, "alone").await;
+    let alone = takes(&destination, &host, QUICK, "alone").await;
     destination.script(Rule::always("slow", Behaviour::hang_before_effect(600_000)));
     flood(&host).await;
-    assert_as_quick(alone, quick_takes(&destination, &host, "flooded").await);
+    assert_as_quick(alone, takes(&destination, &host, QUICK, "flooded").await);
     assert!(
         destination.count("slow").requests <= u64::from(CALLS),
         "a hang lets few find out"
@@ -142,10 +117,10 @@ async fn a_destination_that_hangs_does_not_slow_the_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_destination_that_refuses_connections_does_not_slow_the_others_and_loses_nothing() {
     let (destination, host) = stage().await;
-    let alone = quick_takes(&destination, &host, "alone").await;
+    let alone = takes(&destination, &host, QUICK, "alone").await;
     assert!(destination.refuse("slow").await);
     flood(&host).await;
-    assert_as_quick(alone, quick_takes(&destination, &host, "flooded").await);
+    assert_as_quick(alone, takes(&destination, &host, QUICK, "flooded").await);
     assert_eq!(destination.count("slow").requests, 0);
 
     assert!(destination.accept("slow").await);
@@ -160,5 +135,54 @@ async fn a_destination_that_refuses_connections_does_not_slow_the_others_and_los
     };
     let came = tokio::time::timeout(PATIENCE, back).await;
     assert!(came.is_ok(), "{:?}", destination.count("slow"));
+    assert_eq!(destination.duplicates(), []);
+}
+
+/// A destination that has just come up is not thrown down again by all who waited for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_destination_that_is_back_is_tried_by_one_and_each_good_answer_lets_twice_as_many_go_the_oldest_first() {
+    const WAIT: usize = 20;
+    // They found out that it is away; while it comes back they go behind all who did not fail.
+    const FAILED: usize = 3;
+    const ANSWER_MS: u64 = 1_000;
+    let destination = Destination::start([Service::chat().named("slow")]).await.unwrap();
+    let slow = Connection::chat(&destination.origin("slow"))
+        .named("slow")
+        .timeout("2m");
+    let folder = Folder::new()
+        .connection(&slow)
+        .flow("slow", &orders("slow", &step("slow", "slow")));
+    let host = TestHost::start(&folder).await;
+    assert!(destination.refuse("slow").await);
+    for n in 0..WAIT {
+        let run = host.order("slow", &format!("{n:02}")).await;
+        host.until(run, |view| view.step("slow").due_ms > Some(host.clock.now_ms()))
+            .await;
+        host.clock.advance(1);
+    }
+
+    let answer = Behaviour {
+        answer_after_ms: ANSWER_MS,
+        ..Behaviour::usual()
+    };
+    destination.script(Rule::always("slow", answer));
+    assert!(destination.accept("slow").await);
+    host.clock.advance(60_000);
+    effects_of(&destination, "slow", WAIT as u64).await;
+
+    let seen = destination.requests_of("slow");
+    for answers in 0..4 {
+        let next_ms = seen[answers].at_ms + ANSWER_MS;
+        let begun = seen.iter().filter(|seen| seen.at_ms < next_ms).count();
+        assert!(begun <= answers + (1 << answers), "{begun} after {answers} answers");
+    }
+    // One alone, two after its answer, and eight after both of theirs.
+    for (first, at_once) in [(0, 1), (1, 2), (3, 8)] {
+        let mut orders: Vec<String> = seen[first..first + at_once].iter().map(Seen::text).collect();
+        orders.sort_unstable();
+        for (n, text) in orders.iter().enumerate() {
+            assert!(text.contains(&format!("Order {:02}", FAILED + first + n)), "{orders:?}");
+        }
+    }
     assert_eq!(destination.duplicates(), []);
 }
