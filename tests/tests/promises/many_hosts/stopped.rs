@@ -67,6 +67,30 @@ async fn an_answer_that_a_stopped_host_brings_back_settles_the_doubt() {
     assert_eq!(run["reviews"], json!([]), "{run:#}");
 }
 
+/// It is stopped for longer than its request may take, and the answer is there when it goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_waits_for_a_stopped_host_counts_after_the_time_of_the_request() {
+    let destination = with(Service::chat()).await;
+    let hosts = Fleet::start(HOST, &chat(&destination, "1s"), 2).await;
+    let answer = Behaviour {
+        answer_after_ms: 300,
+        ..Behaviour::usual()
+    };
+    destination.script_next("chat", [answer]);
+    assert_eq!(hosts[0].order("orders", "A-1").await.unwrap().status, 202);
+    effects(&destination, 1).await;
+    hosts[0].signal(Signal::STOP);
+    let run = hosts[1].settled("A-1").await;
+    assert_eq!(run["state"], "needs_review", "{run:#}");
+    hosts[0].signal(Signal::CONT);
+    eventually("the answer settles it", || async {
+        let run = shown(&hosts[1], "A-1").await;
+        (run["state"] == "completed").then_some(())
+    })
+    .await;
+    assert_eq!((destination.effects_total(), writes(&destination, "chat")), (1, 1));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_that_is_alone_goes_on_after_it_was_stopped() {
     let destination = with(Service::crm()).await;
