@@ -164,7 +164,7 @@ impl Shared {
         Ok(start_us.div_euclid(1_000) + i64::from(start_us.rem_euclid(1_000) > 0))
     }
 
-    /// A person at another host made steps of this one due.
+    /// A person, or an answer that came late, made steps of this host due.
     async fn hear_work(&self) {
         if let Err(error) = self.look_for_backlog().await {
             tracing::debug!(%error, "what became due could not be read; the next pulse finds it");

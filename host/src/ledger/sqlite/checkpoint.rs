@@ -15,6 +15,8 @@ const LOG_PAGES: i64 = 8_000;
 const REST_PAGES_MAX: i64 = 1_000;
 /// When the log has grown to this, moving it is slower than writing, and the writer waits.
 const LOG_PAGES_MAX: i64 = 4 * LOG_PAGES;
+/// A page of 4 KiB in the log, with its head.
+const LOG_PAGE_BYTES: i64 = 4_096 + 24;
 
 /// Beside the writer, for as long as it lives.
 pub(super) struct Checkpoints {
@@ -37,7 +39,13 @@ struct Log {
 }
 
 impl Checkpoints {
-    pub(super) fn of(file: &Path) -> rusqlite::Result<Self> {
+    /// For the log of `writer`, which moves nothing by itself from now on. A file that had to grow further, while somebody read
+    /// for long, is cut again when the log begins anew.
+    pub(super) fn of(file: &Path, writer: &Connection) -> rusqlite::Result<Self> {
+        writer.execute_batch(&format!(
+            "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {}",
+            LOG_PAGES_MAX * LOG_PAGE_BYTES
+        ))?;
         let connection = Connection::open(file)?;
         connection.execute_batch("PRAGMA synchronous = FULL")?;
         let shared = Arc::new(Shared {
@@ -129,11 +137,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ledger.db");
         let writer = Connection::open(&file).unwrap();
-        let set_up = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;
-            CREATE TABLE pages (content BYTEA)";
+        let set_up = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE pages (content BYTEA)";
         writer.execute_batch(set_up).unwrap();
         Ledger {
-            checkpoints: Checkpoints::of(&file).unwrap(),
+            checkpoints: Checkpoints::of(&file, &writer).unwrap(),
             writer,
             folder,
         }
@@ -153,6 +160,11 @@ mod tests {
         fn log(&self) -> Log {
             Log::of(&self.writer, "PRAGMA wal_checkpoint(NOOP)").unwrap()
         }
+
+        fn file_bytes(&self) -> i64 {
+            let log = std::fs::metadata(self.folder.path().join("ledger.db-wal")).unwrap();
+            log.len().cast_signed()
+        }
     }
 
     #[test]
@@ -162,10 +174,9 @@ mod tests {
         assert_eq!((ledger.log().moved, ledger.checkpoints.look_at(&ledger.writer)), (0, 0));
         ledger.write(3 * LOG_PAGES_MAX);
         assert!(ledger.checkpoints.look_at(&ledger.writer) >= 3);
-        let log = std::fs::metadata(ledger.folder.path().join("ledger.db-wal")).unwrap();
-        // A page has a head in the log, and a commit has pages of the tree beside those that it fills.
-        let bytes_max = (LOG_PAGES_MAX as u64 + 1_000) * (4_096 + 24);
-        assert!(log.len() <= bytes_max, "{} bytes, {:?}", log.len(), ledger.log());
+        // A commit has pages of the tree beside those that it fills.
+        let bytes_max = (LOG_PAGES_MAX + 1_000) * LOG_PAGE_BYTES;
+        assert!(ledger.file_bytes() <= bytes_max, "{:?}", ledger.log());
     }
 
     #[test]
@@ -176,12 +187,14 @@ mod tests {
         let count = "SELECT COUNT(*) FROM pages";
         reader.execute_batch("BEGIN").unwrap();
         assert_eq!(reader.query_row(count, [], |row| row.get::<_, i64>(0)), Ok(100));
-        ledger.write(2 * LOG_PAGES);
-        assert!(ledger.log().pages > 2 * LOG_PAGES, "{:?}", ledger.log());
+        ledger.write(LOG_PAGES_MAX + LOG_PAGES);
+        assert!(ledger.log().pages > LOG_PAGES_MAX + LOG_PAGES, "{:?}", ledger.log());
+        assert!(ledger.file_bytes() > LOG_PAGES_MAX * LOG_PAGE_BYTES);
         assert_eq!(reader.query_row(count, [], |row| row.get::<_, i64>(0)), Ok(100));
         reader.execute_batch("COMMIT").unwrap();
         ledger.write(LOG_PAGES_MAX);
         assert!(ledger.log().pages < LOG_PAGES_MAX, "{:?}", ledger.log());
+        assert!(ledger.file_bytes() <= LOG_PAGES_MAX * LOG_PAGE_BYTES);
     }
 
     #[test]

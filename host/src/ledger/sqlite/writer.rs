@@ -27,9 +27,9 @@ impl WriterConnection {
         connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
         connection.execute_batch(&format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = 1; PRAGMA temp_store = memory;
-             PRAGMA cache_size = -{CACHE_KIB}; PRAGMA wal_autocheckpoint = 0;"
+             PRAGMA cache_size = -{CACHE_KIB};"
         ))?;
-        let checkpoints = Checkpoints::of(file)?;
+        let checkpoints = Checkpoints::of(file, &connection)?;
         Ok(WriterConnection {
             connection,
             checkpoints,
